@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/chokaq/chokaq/internal/clock"
 	"github.com/chokaq/chokaq/internal/sqlsim/value"
 )
 
@@ -91,7 +92,7 @@ type waiter struct {
 // Locks is the lock manager. One mutex guards all of it: the wait-for graph has to be
 // seen as a whole, and no operation under it waits.
 type Locks struct {
-	clock  Clock
+	clock  clock.Clock
 	mu     sync.Mutex
 	locks  map[Resource]*lock
 	ranges atomic.Int64 // grants with a range part; inserts need not look when there are none
@@ -100,7 +101,7 @@ type Locks struct {
 	deadlocks []DeadlockReport
 }
 
-func newLocks(clock Clock) *Locks {
+func newLocks(clock clock.Clock) *Locks {
 	return &Locks{clock: clock, locks: make(map[Resource]*lock)}
 }
 
@@ -251,14 +252,18 @@ func (m *Locks) acquire(ctx context.Context, o *Owner, r Resource, mode Mode, d 
 	m.breakDeadlocks(o.Party)
 	m.mu.Unlock()
 
-	stop := func() bool { return true }
+	var expired <-chan time.Time
 	if wait > 0 {
-		stop = m.clock.AfterFunc(wait, func() { m.abandon(w, errLockTimeout()) })
+		timer := m.clock.NewTimer(wait)
+		defer timer.Stop()
+		expired = timer.C()
 	}
-	defer stop()
 	var err error
 	select {
 	case err = <-w.done:
+	case <-expired:
+		m.abandon(w, errLockTimeout())
+		err = <-w.done
 	case <-ctx.Done():
 		m.abandon(w, ctx.Err())
 		err = <-w.done

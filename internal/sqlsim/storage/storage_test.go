@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chokaq/chokaq/internal/clock"
 	"github.com/chokaq/chokaq/internal/sqlsim/value"
 )
 
@@ -74,7 +75,7 @@ func number(err error) int32 {
 }
 
 func TestReaderWaitsForWriterAndReadPastSkips(t *testing.T) {
-	s := NewStore(SystemClock{})
+	s := NewStore(clock.Real())
 	tab := newTestTable(s)
 	ctx := context.Background()
 	setup := s.Begin(&Party{ID: 1})
@@ -125,7 +126,7 @@ func TestReaderWaitsForWriterAndReadPastSkips(t *testing.T) {
 }
 
 func TestSerializableRangeKeepsInsertsOut(t *testing.T) {
-	s := NewStore(SystemClock{})
+	s := NewStore(clock.Real())
 	tab := newTestTable(s)
 	ctx := context.Background()
 	setup := s.Begin(&Party{ID: 1})
@@ -152,7 +153,7 @@ func TestSerializableRangeKeepsInsertsOut(t *testing.T) {
 }
 
 func TestDeadlockVictimAndReport(t *testing.T) {
-	s := NewStore(SystemClock{})
+	s := NewStore(clock.Real())
 	tab := newTestTable(s)
 	ctx := context.Background()
 	setup := s.Begin(&Party{ID: 1})
@@ -194,7 +195,7 @@ func TestDeadlockVictimAndReport(t *testing.T) {
 }
 
 func TestEscalation(t *testing.T) {
-	s := NewStore(SystemClock{})
+	s := NewStore(clock.Real())
 	tab := newTestTable(s)
 	ctx := context.Background()
 	tx := s.Begin(&Party{ID: 1})
@@ -219,7 +220,7 @@ func TestEscalation(t *testing.T) {
 func TestRandomTransactions(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
-	s := NewStore(SystemClock{})
+	s := NewStore(clock.Real())
 	tab := newTestTable(s)
 	ctx := context.Background()
 	const n = 12

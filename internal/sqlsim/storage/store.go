@@ -3,13 +3,15 @@ package storage
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/chokaq/chokaq/internal/clock"
 )
 
 // Store is all the data of one server.
 type Store struct {
 	Locks *Locks
 
-	clock  Clock
+	clock  clock.Clock
 	nextTx atomic.Uint64
 
 	// mu guards the order of commits and the snapshots that look at it.
@@ -23,7 +25,7 @@ type Store struct {
 }
 
 // NewStore returns an empty store.
-func NewStore(clock Clock) *Store {
+func NewStore(clock clock.Clock) *Store {
 	s := &Store{clock: clock, Locks: newLocks(clock), snapshots: map[uint64]int{}, tables: map[[2]int32]*Table{}}
 	s.seq = 1
 	s.Locks.describe = s.describe
