@@ -179,8 +179,8 @@ type Convert struct {
 	Try   bool
 }
 
-// Parse is PARSE or TRY_PARSE.
-type Parse struct {
+// ParseCall is PARSE or TRY_PARSE.
+type ParseCall struct {
 	Pos
 	X       Expr
 	Type    *DataType
@@ -304,7 +304,7 @@ func (*Paren) expr()          {}
 func (*Case) expr()           {}
 func (*Cast) expr()           {}
 func (*Convert) expr()        {}
-func (*Parse) expr()          {}
+func (*ParseCall) expr()      {}
 func (*FuncCall) expr()       {}
 func (*JSONObject) expr()     {}
 func (*JSONArray) expr()      {}
