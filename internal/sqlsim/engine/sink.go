@@ -66,6 +66,18 @@ type Param struct {
 	Output bool
 	// Default is true when the client asked for the parameter's declared default.
 	Default bool
+	// Table is the value of a table-valued parameter, which has neither Type nor Value;
+	// it is nil for every other.
+	Table *TableParam
+}
+
+// TableParam is a table-valued parameter as a client sends it. With Default set on its
+// Param, or with no columns, it is an empty table.
+type TableParam struct {
+	// Schema and Name are the table type; the schema may be empty.
+	Schema, Name string
+	Columns      []Column
+	Rows         [][]value.Value
 }
 
 // Call is one RPC: a procedure by name (possibly database.schema.name) or a
