@@ -1,0 +1,37 @@
+/*
+chokaq.ParseClaims: the JSON array of claims that worker procedures take, as rows.
+
+Purpose:    [{"id": 17, "token": "6F96..."}, ...], with the further fields of FailJobs. A field that is
+            missing is NULL; an unknown one is ignored, so that older and newer workers can call.
+            chokaq.CheckClaims has refused everything else before this is read.
+Parameters: @Jobs: JSON array.
+Result set: Ordinal (position in the array, from 0), JobId, ClaimToken (NULL where the field is not one),
+            IsFinal, Reason, Error, RetryAfterMs (FailJobs only).
+Tables:     none.
+Callers:    ChokaQ's own procedures.
+*/
+CREATE OR ALTER FUNCTION chokaq.ParseClaims (@Jobs nvarchar(max))
+RETURNS TABLE
+AS
+RETURN
+(
+    SELECT CONVERT(int, e.[key]) AS Ordinal,
+           CASE WHEN f.JobId <> N'' THEN TRY_CONVERT(bigint, f.JobId) END AS JobId,
+           /* A conversion to uniqueidentifier ignores what follows 36 characters: look at the length first. */
+           CASE WHEN LEN(f.ClaimToken) = 36 THEN TRY_CONVERT(uniqueidentifier, f.ClaimToken) END AS ClaimToken,
+           CASE f.IsFinal WHEN N'true' THEN CONVERT(bit, 1) WHEN N'false' THEN CONVERT(bit, 0) END AS IsFinal,
+           f.Reason,
+           f.Error,
+           TRY_CONVERT(bigint, f.RetryAfterMs) AS RetryAfterMs
+    FROM OPENJSON(@Jobs) AS e
+    CROSS APPLY OPENJSON(CASE WHEN e.[type] = 5 THEN e.[value] ELSE N'{}' END)
+    WITH
+    (
+        JobId        nvarchar(40)  '$.id',
+        ClaimToken   nvarchar(40)  '$.token',
+        IsFinal      nvarchar(10)  '$.final',
+        Reason       nvarchar(40)  '$.reason',
+        Error        nvarchar(max) '$.error',
+        RetryAfterMs nvarchar(40)  '$.retryAfterMs'
+    ) AS f
+);

@@ -1,0 +1,160 @@
+/*
+chokaq.ClaimJobs: Pending -> Fetched for up to @MaxJobs due jobs.
+
+Purpose:    reserves jobs for a worker. No user code has run for a Fetched job: whatever happens to the worker, it goes
+            back to Pending (ReleaseJobs by the worker, ResetFetchedJobs by recovery).
+Parameters: @WorkerId    the worker process.
+            @ClaimToken  a new UUID for each claim. Calling again with the same token, after a lost answer, returns the rows
+                         that the token already holds and claims no more.
+            @Queues      JSON array of 1 to 100 queue names, in the order in which they are served: ["critical", "default"].
+            @MaxJobs     1 to 1000.
+Result set: JobId bigint, Queue, JobType nvarchar, Priority tinyint, Attempt int (attempts started so far), MaxAttempts int,
+            RequeueCount int, EnqueuedAt, DueAt, FetchedAt datetime2(3) UTC, IdempotencyKey, Headers, Payload nvarchar.
+            In claim order: by queue as listed, then priority (10 first), then due time, then JobId.
+Errors:     51003 @MaxJobs; 51004 @Queues is not an array of names; 51013 no @WorkerId or @ClaimToken.
+Tables, in order: Queues, Jobs.
+Locks:      One statement claims from one queue and priority and commits by itself. It takes U, then X, on IX_Jobs_Pending and then on PK_Jobs, and skips what
+            others have locked in either (READPAST), so that claimers never wait for each other, nor for a cancellation. The
+            predicate on ClaimToken is always true for a pending row. It is there because no column of IX_Jobs_Pending answers it: the
+            clustered key is looked up, and skipped if locked, while the row is being found; in the update itself READPAST no longer
+            counts, and a session that came by the clustered key (CancelJob) could deadlock with the claim.
+            A paused queue is skipped, and so is one whose row in Queues is locked: somebody is changing it.
+            Claims of a queue that has a concurrency limit take turns by a U lock on its row in Queues; others do not meet there.
+Reads:      in the order of the rows returned, whatever is pending, scheduled, archived or dead: for each queue and priority
+            that has pending rows, one seek to find it and one to claim.
+Callers:    chokaq_worker.
+*/
+CREATE OR ALTER PROCEDURE chokaq.ClaimJobs
+    @WorkerId   uniqueidentifier,
+    @ClaimToken uniqueidentifier,
+    @Queues     nvarchar(max),
+    @MaxJobs    int
+AS
+BEGIN
+    SET NOCOUNT ON;
+    SET XACT_ABORT ON;
+    SET ROWCOUNT 0;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+
+    IF @WorkerId IS NULL OR @ClaimToken IS NULL
+        THROW 51013, N'chokaq.ClaimJobs: @WorkerId and @ClaimToken must be UUIDs. Nothing was changed.', 1;
+    IF @MaxJobs IS NULL OR @MaxJobs NOT BETWEEN 1 AND 1000
+        THROW 51003, N'chokaq.ClaimJobs: @MaxJobs must be 1 to 1000. Nothing was changed.', 1;
+    IF @Queues IS NULL OR ISJSON(@Queues) <> 1
+       OR SUBSTRING(@Queues, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Queues), 1) <> N'['
+        THROW 51004, N'chokaq.ClaimJobs: @Queues is not a JSON array of queue names, such as ["critical", "default"]. Nothing was changed.', 1;
+
+    DECLARE @Serve TABLE
+    (
+        Ordinal int NOT NULL PRIMARY KEY,
+        Queue   nvarchar(64) COLLATE Latin1_General_100_BIN2 NOT NULL
+    );
+
+    IF EXISTS (SELECT 1 FROM OPENJSON(@Queues) AS q WHERE q.[type] <> 1 OR DATALENGTH(q.[value]) NOT BETWEEN 2 AND 128)
+       OR (SELECT COUNT(*) FROM OPENJSON(@Queues) AS q) NOT BETWEEN 1 AND 100
+        THROW 51004, N'chokaq.ClaimJobs: @Queues must name 1 to 100 queues, each a string of 1 to 64 characters. Nothing was changed.', 1;
+
+    INSERT INTO @Serve (Ordinal, Queue)
+    SELECT CONVERT(int, q.[key]), CONVERT(nvarchar(64), q.[value])
+    FROM OPENJSON(@Queues) AS q;
+
+    DECLARE @Claimed TABLE (JobId bigint NOT NULL PRIMARY KEY);
+    DECLARE @Now datetime2(3) = SYSUTCDATETIME();
+
+    IF NOT EXISTS (SELECT 1
+                   FROM chokaq.Jobs AS j WITH (INDEX (IX_Jobs_Owner), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
+                   WHERE j.WorkerId = @WorkerId AND j.ClaimToken = @ClaimToken AND j.WorkerId IS NOT NULL)
+    BEGIN
+        DECLARE @Room int = @MaxJobs, @Ordinal int = -1, @Queue nvarchar(64), @Take int, @Got int,
+                @Found int, @IsPaused bit, @ConcurrencyLimit int, @Active int, @Above int, @Priority int;
+
+        WHILE @Room > 0
+        BEGIN
+            SELECT TOP (1) @Ordinal = s.Ordinal, @Queue = s.Queue
+            FROM @Serve AS s
+            WHERE s.Ordinal > @Ordinal
+            ORDER BY s.Ordinal;
+            IF @@ROWCOUNT = 0 BREAK;
+
+            SELECT @IsPaused = 0, @ConcurrencyLimit = NULL;
+            SELECT @IsPaused = q.IsPaused, @ConcurrencyLimit = q.ConcurrencyLimit
+            FROM chokaq.Queues AS q WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK)
+            WHERE q.Queue = @Queue;
+            SET @Found = @@ROWCOUNT;
+
+            /* No row that could be read: either the queue has no switches, or somebody is setting one just now. */
+            IF @Found = 0 AND EXISTS (SELECT 1 FROM chokaq.Queues AS q WITH (NOLOCK) WHERE q.Queue = @Queue) CONTINUE;
+            IF @IsPaused = 1 CONTINUE;
+
+            SET @Take = @Room;
+
+            IF @ConcurrencyLimit IS NOT NULL
+            BEGIN
+                BEGIN TRANSACTION;
+
+                SELECT @IsPaused = q.IsPaused, @ConcurrencyLimit = q.ConcurrencyLimit
+                FROM chokaq.Queues AS q WITH (ROWLOCK, UPDLOCK, READCOMMITTEDLOCK)
+                WHERE q.Queue = @Queue;
+
+                /* Fetched before Processing: a row that moves on in between is counted twice, never missed. */
+                SELECT @Active = COUNT(*)
+                FROM (SELECT TOP (@ConcurrencyLimit) f.JobId
+                      FROM chokaq.Jobs AS f WITH (INDEX (IX_Jobs_Fetched), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
+                      WHERE f.State = 1 AND f.Queue = @Queue) AS c;
+                SELECT @Active = @Active + COUNT(*)
+                FROM (SELECT TOP (@ConcurrencyLimit) p.JobId
+                      FROM chokaq.Jobs AS p WITH (INDEX (IX_Jobs_Processing), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
+                      WHERE p.State = 2 AND p.Queue = @Queue) AS c;
+
+                IF @IsPaused = 1
+                    SET @Take = 0;
+                ELSE IF @ConcurrencyLimit - @Active < @Take
+                    SET @Take = @ConcurrencyLimit - @Active;
+            END;
+
+            SET @Above = 11;
+            WHILE @Take > 0
+            BEGIN
+                SET @Priority = NULL;
+                SELECT TOP (1) @Priority = j.Priority
+                FROM chokaq.Jobs AS j WITH (INDEX (IX_Jobs_Pending), FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
+                WHERE j.State = 0 AND j.Queue = @Queue AND j.Priority < @Above
+                ORDER BY j.Priority DESC;
+                IF @Priority IS NULL BREAK;
+
+                WITH NextJobs AS
+                (
+                    SELECT TOP (@Take) j.JobId, j.State, j.WorkerId, j.ClaimToken, j.FetchedAt, j.HeartbeatAt
+                    FROM chokaq.Jobs AS j WITH (INDEX (IX_Jobs_Pending), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK)
+                    WHERE j.State = 0 AND j.Queue = @Queue AND j.Priority = @Priority AND j.DueAt <= @Now
+                      AND j.ClaimToken IS NULL
+                    ORDER BY j.DueAt, j.JobId
+                )
+                UPDATE NextJobs
+                SET State = 1, WorkerId = @WorkerId, ClaimToken = @ClaimToken, FetchedAt = @Now, HeartbeatAt = @Now
+                OUTPUT inserted.JobId INTO @Claimed (JobId);
+
+                SET @Got = @@ROWCOUNT;
+                SET @Take = @Take - @Got;
+                SET @Room = @Room - @Got;
+                SET @Above = @Priority;
+            END;
+
+            IF @ConcurrencyLimit IS NOT NULL
+                COMMIT TRANSACTION;
+        END;
+    END
+    ELSE
+        INSERT INTO @Claimed (JobId)
+        SELECT j.JobId
+        FROM chokaq.Jobs AS j WITH (INDEX (IX_Jobs_Owner), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
+        WHERE j.WorkerId = @WorkerId AND j.ClaimToken = @ClaimToken AND j.WorkerId IS NOT NULL AND j.State = 1;
+
+    SELECT j.JobId, j.Queue, j.JobType, j.Priority, j.Attempt, j.MaxAttempts, j.RequeueCount, j.EnqueuedAt, j.DueAt, j.FetchedAt,
+           j.IdempotencyKey, j.Headers, j.Payload
+    FROM @Claimed AS c
+    INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
+    CROSS APPLY (SELECT MIN(s.Ordinal) AS Ordinal FROM @Serve AS s WHERE s.Queue = j.Queue) AS s
+    WHERE j.ClaimToken = @ClaimToken AND j.State = 1
+    ORDER BY s.Ordinal, j.Priority DESC, j.DueAt, j.JobId;
+END;

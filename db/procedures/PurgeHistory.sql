@@ -1,0 +1,121 @@
+/*
+chokaq.PurgeHistory: removes history that is older than its retention.
+
+Purpose:    keeps JobsArchive, JobsDLQ, RecoveryRuns, Workers and OperatorActions from growing for ever. Live jobs are never touched.
+Parameters: none: the settings Retention.* say how long (0: for ever), Recovery.BatchSize how many rows at a time.
+Result set: RowsMoved int (rows removed).
+Errors:     none of its own.
+Tables, in order: Settings (read), JobsArchive, JobsDLQ, Workers, OperatorActions, RecoveryRuns; one at a time, never two in one transaction.
+Locks:      for the two job tables, candidates are read from the index on the date, which covers the question; the rows are then deleted by the
+            clustered key. Everything skips locked rows (READPAST), so purging waits for nobody. One small transaction a batch.
+Reads:      in the order of the rows removed.
+Callers:    SQL Server Agent; chokaq_worker and chokaq_operator where there is no Agent. Safe to run at any time and side by side.
+*/
+CREATE OR ALTER PROCEDURE chokaq.PurgeHistory
+AS
+BEGIN
+    SET NOCOUNT ON;
+    SET XACT_ABORT ON;
+    SET ROWCOUNT 0;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+
+    DECLARE @StartedAt datetime2(3) = SYSUTCDATETIME(), @RowsMoved int = 0, @Moved int, @BatchSize int,
+            @ArchiveHours int, @DeadHours int, @RunHours int, @WorkerHours int, @ActionHours int, @Before datetime2(3);
+    DECLARE @Old TABLE (JobId bigint NOT NULL PRIMARY KEY);
+
+    SELECT @BatchSize = MAX(CASE s.Name WHEN N'Recovery.BatchSize' THEN s.Value END),
+           @ArchiveHours = MAX(CASE s.Name WHEN N'Retention.Archive' THEN s.Value END),
+           @DeadHours = MAX(CASE s.Name WHEN N'Retention.DeadJobs' THEN s.Value END),
+           @RunHours = MAX(CASE s.Name WHEN N'Retention.RecoveryRuns' THEN s.Value END),
+           @WorkerHours = MAX(CASE s.Name WHEN N'Retention.Workers' THEN s.Value END),
+           @ActionHours = MAX(CASE s.Name WHEN N'Retention.OperatorActions' THEN s.Value END)
+    FROM chokaq.Settings AS s;
+
+    SET @Before = DATEADD(HOUR, -@ArchiveHours, @StartedAt);
+    WHILE @ArchiveHours > 0
+    BEGIN
+        DELETE FROM @Old;
+        INSERT INTO @Old (JobId)
+        SELECT TOP (@BatchSize) a.JobId
+        FROM chokaq.JobsArchive AS a WITH (INDEX (IX_JobsArchive_FinishedAt), FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
+        WHERE a.FinishedAt < @Before
+        ORDER BY a.FinishedAt
+        OPTION (MAXDOP 1);
+
+        DELETE a
+        FROM @Old AS o
+        INNER LOOP JOIN chokaq.JobsArchive AS a WITH (INDEX (PK_JobsArchive), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK) ON a.JobId = o.JobId
+        WHERE a.FinishedAt < @Before
+        OPTION (MAXDOP 1);
+
+        SET @Moved = @@ROWCOUNT;
+        SET @RowsMoved = @RowsMoved + @Moved;
+        IF @Moved = 0 BREAK;
+    END;
+
+    SET @Before = DATEADD(HOUR, -@DeadHours, @StartedAt);
+    WHILE @DeadHours > 0
+    BEGIN
+        DELETE FROM @Old;
+        INSERT INTO @Old (JobId)
+        SELECT TOP (@BatchSize) d.JobId
+        FROM chokaq.JobsDLQ AS d WITH (INDEX (IX_JobsDLQ_DeadAt), FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
+        WHERE d.DeadAt < @Before
+        ORDER BY d.DeadAt
+        OPTION (MAXDOP 1);
+
+        DELETE d
+        FROM @Old AS o
+        INNER LOOP JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK) ON d.JobId = o.JobId
+        WHERE d.DeadAt < @Before
+        OPTION (MAXDOP 1);
+
+        SET @Moved = @@ROWCOUNT;
+        SET @RowsMoved = @RowsMoved + @Moved;
+        IF @Moved = 0 BREAK;
+    END;
+
+    SET @Before = DATEADD(HOUR, -@WorkerHours, @StartedAt);
+    WHILE @WorkerHours > 0
+    BEGIN
+        DELETE TOP (@BatchSize) FROM w
+        FROM chokaq.Workers AS w WITH (ROWLOCK, READPAST, READCOMMITTEDLOCK)
+        WHERE w.HeartbeatAt < @Before
+        OPTION (MAXDOP 1);
+
+        SET @Moved = @@ROWCOUNT;
+        SET @RowsMoved = @RowsMoved + @Moved;
+        IF @Moved = 0 BREAK;
+    END;
+
+    SET @Before = DATEADD(HOUR, -@ActionHours, @StartedAt);
+    WHILE @ActionHours > 0
+    BEGIN
+        DELETE TOP (@BatchSize) FROM a
+        FROM chokaq.OperatorActions AS a WITH (INDEX (PK_OperatorActions), ROWLOCK, READPAST, READCOMMITTEDLOCK)
+        WHERE a.ActedAt < @Before
+        OPTION (MAXDOP 1);
+
+        SET @Moved = @@ROWCOUNT;
+        SET @RowsMoved = @RowsMoved + @Moved;
+        IF @Moved = 0 BREAK;
+    END;
+
+    SET @Before = DATEADD(HOUR, -@RunHours, @StartedAt);
+    WHILE @RunHours > 0
+    BEGIN
+        DELETE TOP (@BatchSize) FROM r
+        FROM chokaq.RecoveryRuns AS r WITH (INDEX (PK_RecoveryRuns), ROWLOCK, READPAST, READCOMMITTEDLOCK)
+        WHERE r.StartedAt < @Before
+        OPTION (MAXDOP 1);
+
+        SET @Moved = @@ROWCOUNT;
+        SET @RowsMoved = @RowsMoved + @Moved;
+        IF @Moved = 0 BREAK;
+    END;
+
+    INSERT INTO chokaq.RecoveryRuns (ProcedureName, StartedAt, FinishedAt, RowsMoved, LoginName, ProgramName)
+    VALUES ('PurgeHistory', @StartedAt, SYSUTCDATETIME(), @RowsMoved, ORIGINAL_LOGIN(), APP_NAME());
+
+    SELECT @RowsMoved AS RowsMoved;
+END;
