@@ -1,0 +1,40 @@
+// Package driver is the Go side of ChokaQ, a durable background-job queue that lives
+// in SQL Server: a client that enqueues jobs, and a worker that runs typed handlers
+// for them and stops gracefully.
+//
+// # Enqueue
+//
+// [Client.Enqueue] inserts a job; [Client.EnqueueTx] does so inside a transaction of
+// yours, so that the job exists exactly if your data does:
+//
+//	client, err := driver.Open(ctx, "sqlserver://chokaq_app:secret@db1?database=shop")
+//	...
+//	tx, err := db.BeginTx(ctx, nil)
+//	... // your own statements
+//	_, err = client.EnqueueTx(ctx, tx, driver.NewJob{Type: "send_email", Args: SendEmail{To: 17}})
+//	err = tx.Commit()
+//
+// # Run
+//
+// A [Worker] claims jobs, prefetches them into a bounded channel, and runs their
+// handlers in goroutines. Data flows one way: claim -> prefetch -> process -> complete,
+// one file each. [Worker.Run] returns when its context ends and the graceful shutdown
+// is over:
+//
+//	worker, err := driver.NewWorker(client, driver.WorkerConfig{Queues: []string{"mail"}})
+//	driver.Handle(worker, "send_email", func(ctx context.Context, job *driver.Job[SendEmail]) error {
+//		return mailer.Send(ctx, job.Args.To)
+//	})
+//	err = worker.Run(ctx)
+//
+// # Delivery
+//
+// At least once. A job that has been fetched and not started has run no user code and
+// goes back to the queue by itself. A job that was running when its worker died may
+// have had side effects: it is never run again unless its error asks for that (a
+// retry) or an operator does (a requeue from the dead-letter queue). Ownership is
+// fenced: every claim has a token, and a worker that lost its claim cannot complete,
+// fail, release or heartbeat the job, because the database refuses the token.
+//
+// All due times, heartbeats and timeouts are measured by the database's clock.
+package driver

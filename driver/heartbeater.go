@@ -1,0 +1,91 @@
+package driver
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// heartbeater renews everything that the worker holds, prefetched jobs too, in one call (of up to 1000 jobs), and
+// passes on what the answer says: jobs lost, cancellations asked for.
+type heartbeater struct {
+	w *Worker
+}
+
+// run beats until ctx ends. A beat that fails is repeated soon: ownership is at stake.
+func (h *heartbeater) run(ctx context.Context) {
+	for h.w.clock.Sleep(ctx, h.w.config.HeartbeatInterval) == nil {
+		_, _ = persist(ctx, h.w, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, h.beat(ctx)
+		})
+	}
+}
+
+func (h *heartbeater) beat(ctx context.Context) error {
+	claims := h.w.owned.claims()
+	for {
+		chunk := claims[:min(len(claims), maxBatch)]
+		claims = claims[len(chunk):]
+		sentAt := h.w.clock.Monotonic()
+		answers, err := h.w.procedures.heartbeat(ctx, h.w.id, chunk)
+		if sqlNumber(err) == NumberUnknownWorker { // its row was purged while it could not send heartbeats
+			_, err = h.w.procedures.register(ctx, h.w.registration())
+			if err == nil {
+				answers, err = h.w.procedures.heartbeat(ctx, h.w.id, chunk)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		h.w.stats.heartbeats.Add(1)
+		h.apply(chunk, answers, sentAt)
+		if len(claims) == 0 {
+			return nil
+		}
+	}
+}
+
+func (h *heartbeater) apply(chunk []claim, answers []answer, sentAt time.Duration) {
+	for _, c := range chunk {
+		i := slices.IndexFunc(answers, func(a answer) bool { return a.JobID == c.JobID })
+		if i < 0 {
+			h.w.owned.renew(c, sentAt)
+			continue
+		}
+		switch answers[i].Result {
+		case "CancelRequested":
+			h.w.owned.renew(c, sentAt)
+			if job := h.w.owned.cancel(c, ErrCancelRequested); job != nil {
+				h.w.log.Info("cancellation of a running job was requested", event("job.cancel_requested"), jobFields(job.info))
+			}
+		default:
+			if job := h.w.owned.cancel(c, ErrOwnershipLost); job != nil {
+				h.w.stats.lost.Add(1)
+				h.w.log.Warn("a job no longer belongs to this worker", event("job.lost"), jobFields(job.info), zap.String("job_state", answers[i].State))
+			}
+		}
+	}
+}
+
+// watch cancels handlers before the database may call their jobs zombies: when the last heartbeat that was surely stored is
+// older than four fifths of the zombie timeout, by this process's monotonic clock. The age is counted from before that call was
+// sent, so the database counts less.
+func (h *heartbeater) watch(ctx context.Context) {
+	trust := h.w.timeouts.ProcessingZombie * 4 / 5
+	ticker := h.w.clock.NewTicker(min(max(trust/50, 10*time.Millisecond), time.Second))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C():
+		case <-ctx.Done():
+			return
+		}
+		for _, job := range h.w.owned.distrust(h.w.clock.Monotonic() - trust) {
+			h.w.stats.lost.Add(1)
+			h.w.log.Warn("no heartbeat could be stored for too long: the handler is canceled before the database may call its job a zombie",
+				event("job.ownership_expired"), jobFields(job.info), zap.Duration("trust", trust))
+		}
+	}
+}

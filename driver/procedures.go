@@ -1,0 +1,279 @@
+package driver
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	mssql "github.com/microsoft/go-mssqldb"
+
+	"github.com/chokaq/chokaq/internal/clock"
+)
+
+// maxBatch is the number of elements that a procedure takes in one call.
+const maxBatch = 1000
+
+// errCallTimeout: a call was given up because neither an answer came nor did the driver notice the end of
+// the call's context. The server may or may not have carried it out.
+var errCallTimeout = errors.New("chokaq: no answer from the database in time")
+
+// claim identifies one claimed job towards the database.
+type claim struct {
+	JobID int64     `json:"id"`
+	Token uuid.UUID `json:"token"`
+}
+
+// failure is a claim with what FailJobs wants to know.
+type failure struct {
+	claim
+	Error        string `json:"error"`
+	RetryAfterMs int64  `json:"retryAfterMs"`
+	Final        bool   `json:"final"`
+	Reason       string `json:"reason,omitempty"`
+}
+
+// answer is the procedures' answer about one job.
+type answer struct {
+	JobID   int64
+	Result  string
+	State   string // where the job is now; empty: nowhere
+	Attempt int    // StartJobs only
+}
+
+// installation is the answer of chokaq.GetInstallation.
+type installation struct {
+	SchemaVersion             sql.NullInt64
+	IsDirty                   bool
+	OldestClientSchemaVersion int64
+	CompatibilityLevel        int
+	ReadCommittedSnapshot     bool
+	AnsiOptionsWrong          int
+	ServerVersion             string
+	EngineEdition             int
+	DatabaseName              string
+	LoginName                 string
+	DatabaseTime              time.Time
+}
+
+// registration is what a worker says about itself in chokaq.RegisterWorker.
+type registration struct {
+	WorkerID  uuid.UUID
+	HostName  string
+	ProcessID int
+	Version   string
+	Queues    []string
+	Handlers  int
+	Prefetch  int
+}
+
+// recoveryTimeouts is what the database answers to a registration.
+type recoveryTimeouts struct {
+	FetchedJob       time.Duration
+	ProcessingZombie time.Duration
+}
+
+// procedures calls ChokaQ's worker procedures. It is safe for concurrent use.
+type procedures struct {
+	db    *sql.DB
+	clock clock.Clock
+}
+
+// bounded runs call and returns when it does, or shortly after ctx has ended: go-mssqldb tells the server about the
+// end and waits for its confirmation, for which a network that swallows everything lets it wait too long.
+func bounded[T any](ctx context.Context, c clock.Clock, call func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := call(ctx)
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+	}
+	timer := c.NewTimer(250 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-timer.C():
+		var zero T
+		return zero, fmt.Errorf("%w (%w)", errCallTimeout, context.Cause(ctx))
+	}
+}
+
+// query calls a procedure and scans every row of its first result set. It reads to the very end, since an
+// error may come after the rows.
+func query[T any](ctx context.Context, p *procedures, procedure string, scan func(*sql.Rows) (T, error), params ...any) ([]T, error) {
+	rows, err := bounded(ctx, p.clock, func(ctx context.Context) ([]T, error) {
+		return queryRows(ctx, p.db, procedure, scan, params...)
+	})
+	return rows, procedureError(procedure, err)
+}
+
+// queryer is a *sql.DB, *sql.Conn or *sql.Tx.
+type queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func queryRows[T any](ctx context.Context, q queryer, procedure string, scan func(*sql.Rows) (T, error), params ...any) (all []T, err error) {
+	rows, err := q.QueryContext(ctx, procedure, params...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		row, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+	}
+	for rows.NextResultSet() {
+		for rows.Next() {
+		}
+	}
+	return all, rows.Err()
+}
+
+// exec calls a procedure that has no result set.
+func (p *procedures) exec(ctx context.Context, procedure string, params ...any) error {
+	_, err := bounded(ctx, p.clock, func(ctx context.Context) (sql.Result, error) {
+		return p.db.ExecContext(ctx, procedure, params...)
+	})
+	return procedureError(procedure, err)
+}
+
+func (p *procedures) claim(ctx context.Context, workerID, token uuid.UUID, queues string, most int) ([]JobInfo, error) {
+	return query(ctx, p, "chokaq.ClaimJobs", scanJob,
+		sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)),
+		sql.Named("ClaimToken", mssql.UniqueIdentifier(token)),
+		sql.Named("Queues", queues),
+		sql.Named("MaxJobs", most))
+}
+
+func scanJob(rows *sql.Rows) (JobInfo, error) {
+	var job JobInfo
+	var key, headers sql.NullString
+	var payload string
+	var fetchedAt time.Time
+	err := rows.Scan(&job.ID, &job.Queue, &job.Type, &job.Priority, &job.Attempt, &job.MaxAttempts, &job.RequeueCount,
+		&job.EnqueuedAt, &job.DueAt, &fetchedAt, &key, &headers, &payload)
+	job.IdempotencyKey = key.String
+	job.Payload = json.RawMessage(payload)
+	if headers.Valid && err == nil {
+		job.Headers = json.RawMessage(headers.String)
+	}
+	return job, err
+}
+
+func (p *procedures) start(ctx context.Context, claims []claim) ([]answer, error) {
+	return query(ctx, p, "chokaq.StartJobs", func(rows *sql.Rows) (answer, error) {
+		var a answer
+		var attempt sql.NullInt64
+		var state sql.NullString
+		err := rows.Scan(&a.JobID, &a.Result, &attempt, &state)
+		a.Attempt, a.State = int(attempt.Int64), state.String
+		return a, err
+	}, sql.Named("Jobs", jsonText(claims)))
+}
+
+func (p *procedures) heartbeat(ctx context.Context, workerID uuid.UUID, claims []claim) ([]answer, error) {
+	return query(ctx, p, "chokaq.HeartbeatJobs", scanAnswer,
+		sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("Jobs", jsonText(claims)))
+}
+
+func (p *procedures) complete(ctx context.Context, claims []claim) ([]answer, error) {
+	return query(ctx, p, "chokaq.CompleteJobs", scanAnswer, sql.Named("Jobs", jsonText(claims)))
+}
+
+func (p *procedures) fail(ctx context.Context, failures []failure) ([]answer, error) {
+	return query(ctx, p, "chokaq.FailJobs", scanAnswer, sql.Named("Jobs", jsonText(failures)))
+}
+
+// releaseAll releases everything still Fetched under the worker.
+func (p *procedures) releaseAll(ctx context.Context, workerID uuid.UUID) ([]answer, error) {
+	return query(ctx, p, "chokaq.ReleaseJobs", scanAnswer, sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)))
+}
+
+// releaseClaim releases everything still Fetched under one claim.
+func (p *procedures) releaseClaim(ctx context.Context, workerID, token uuid.UUID) ([]answer, error) {
+	return query(ctx, p, "chokaq.ReleaseJobs", scanAnswer,
+		sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("ClaimToken", mssql.UniqueIdentifier(token)))
+}
+
+func scanAnswer(rows *sql.Rows) (answer, error) {
+	var a answer
+	var state sql.NullString
+	err := rows.Scan(&a.JobID, &a.Result, &state)
+	a.State = state.String
+	return a, err
+}
+
+func (p *procedures) installation(ctx context.Context) (installation, error) {
+	all, err := query(ctx, p, "chokaq.GetInstallation", func(rows *sql.Rows) (installation, error) {
+		var i installation
+		err := rows.Scan(&i.SchemaVersion, &i.IsDirty, &i.OldestClientSchemaVersion, &i.CompatibilityLevel,
+			&i.ReadCommittedSnapshot, &i.AnsiOptionsWrong, &i.ServerVersion, &i.EngineEdition, &i.DatabaseName, &i.LoginName, &i.DatabaseTime)
+		return i, err
+	})
+	return one("chokaq.GetInstallation", all, err)
+}
+
+func (p *procedures) register(ctx context.Context, r registration) (recoveryTimeouts, error) {
+	all, err := query(ctx, p, "chokaq.RegisterWorker", func(rows *sql.Rows) (recoveryTimeouts, error) {
+		var databaseTime time.Time
+		var fetched, zombie int64
+		err := rows.Scan(&databaseTime, &fetched, &zombie)
+		return recoveryTimeouts{time.Duration(fetched) * time.Second, time.Duration(zombie) * time.Second}, err
+	},
+		sql.Named("WorkerId", mssql.UniqueIdentifier(r.WorkerID)), sql.Named("HostName", r.HostName), sql.Named("ProcessId", r.ProcessID),
+		sql.Named("Version", r.Version), sql.Named("Queues", jsonText(r.Queues)), sql.Named("Handlers", r.Handlers), sql.Named("Prefetch", r.Prefetch))
+	return one("chokaq.RegisterWorker", all, err)
+}
+
+func (p *procedures) setWorkerState(ctx context.Context, workerID uuid.UUID, state string) error {
+	return p.exec(ctx, "chokaq.SetWorkerState", sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("State", state))
+}
+
+// recovery runs one of the three recovery procedures and returns the rows that it moved.
+func (p *procedures) recovery(ctx context.Context, procedure string) (int64, error) {
+	all, err := query(ctx, p, procedure, func(rows *sql.Rows) (int64, error) {
+		var moved int64
+		err := rows.Scan(&moved)
+		return moved, err
+	})
+	return one(procedure, all, err)
+}
+
+// one expects exactly one row.
+func one[T any](procedure string, all []T, err error) (T, error) {
+	var zero T
+	if err != nil {
+		return zero, err
+	}
+	if len(all) != 1 {
+		return zero, &ProcedureError{Procedure: procedure, Err: fmt.Errorf("expected one row, got %d", len(all))}
+	}
+	return all[0], nil
+}
+
+// jsonText marshals what cannot fail to marshal: slices of plain structs and strings. A nil slice is [].
+func jsonText[T any](elements []T) string {
+	if len(elements) == 0 {
+		return "[]"
+	}
+	text, err := json.Marshal(elements)
+	if err != nil {
+		panic(fmt.Sprintf("chokaq: marshaling %T: %v", elements, err))
+	}
+	return string(text)
+}

@@ -1,0 +1,231 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// shutdown is one graceful stop. Its steps, and what bounds each:
+//
+//  1. say draining                                            (not waited for)
+//  2. the claimer stops; a claim in flight is canceled
+//  3. the prefetch channel is closed for writing (by the claimer)
+//  4. the processor stops starting; every row not started is released in one call   PrefetchedJobReleaseTimeout
+//  5. running handlers go on, heartbeats go on, outcomes are stored                 WorkerShutdownGracePeriod
+//  6. handler contexts are canceled with ErrShutdown                                CancellationPeriod
+//  7. what still runs is abandoned; the last outcomes are stored                    FlushTimeout
+//
+// Steps 4 and 5 run side by side. No step uses a context that the shutdown itself has canceled.
+type shutdown struct {
+	w      *Worker
+	base   context.Context
+	began  time.Duration // monotonic
+	reason error
+
+	stopClaiming, stopStarting, stopBeating, stopStoring context.CancelCauseFunc
+
+	claimed, processed, completed, beaten <-chan struct{} // closed when that part has ended
+}
+
+func (s *shutdown) run() error {
+	w := s.w
+	w.state.set(stateDraining)
+	runningThen := len(w.owned.in(running))
+	w.log.Info("shutdown 1/7: draining", event("shutdown.draining"), zap.NamedError("reason", s.reason),
+		zap.Int("prefetched", len(w.owned.in(prefetched))), zap.Int("running", runningThen),
+		zap.Duration("grace_period", w.config.WorkerShutdownGracePeriod), zap.Duration("bound", w.config.ShutdownBound()))
+	s.say("draining")
+
+	s.stopClaiming(ErrShutdown)
+	released := make(chan []*heldJob, 1)
+	go func() { released <- s.release() }()
+
+	handlersDone := make(chan struct{})
+	go func() {
+		<-s.processed // it launches no more handlers
+		w.processor.handlers.Wait()
+		close(handlersDone)
+	}()
+	s.step("shutdown 5/7: running handlers may go on", "shutdown.grace", zap.Int("running", runningThen))
+	if s.wait(handlersDone, w.config.WorkerShutdownGracePeriod-s.elapsed()) {
+		s.step("shutdown 6/7: every handler has returned within the grace period", "shutdown.handlers_returned")
+	} else {
+		s.step("shutdown 6/7: the grace period is over; handlers are canceled", "shutdown.handlers_canceled", jobIDs("running", w.owned.in(running)))
+		w.stopHandlers(ErrShutdown)
+		s.wait(handlersDone, w.config.CancellationPeriod)
+	}
+	notReleased := <-released
+
+	abandoned := w.owned.in(running)
+	for _, job := range abandoned {
+		w.log.Error("a handler did not return; it is abandoned, and zombie rescue will move its job to the dead-letter queue",
+			event("job.abandoned"), jobFields(job.info))
+	}
+	s.step("shutdown 7/7: storing the last outcomes", "shutdown.flush", zap.Int("outcomes", len(w.owned.in(finished))), zap.Int("abandoned", len(abandoned)))
+	unstored := s.flush()
+
+	w.stopHandlers(ErrShutdown)
+	s.stopBeating(ErrShutdown)
+	<-s.beaten
+	s.stopStoring(ErrShutdown)
+	return s.report(abandoned, unstored, notReleased)
+}
+
+// release is step 4. It returns the rows that it could not give back.
+func (s *shutdown) release() []*heldJob {
+	w := s.w
+	within, stop := withTimeout(s.base, w.clock, w.config.PrefetchedJobReleaseTimeout, errReleaseTimeout)
+	defer stop()
+	context.AfterFunc(within, func() { s.stopStarting(errReleaseTimeout) }) // a start under way may settle until then
+	<-s.claimed
+	<-s.processed
+	rows := w.owned.in(prefetched)
+	s.step("shutdown 4/7: no more starts; releasing what has not started", "shutdown.releasing", zap.Int("prefetched", len(rows)))
+
+	answers, err := persist(within, w, func(ctx context.Context) ([]answer, error) { return w.procedures.releaseAll(ctx, w.id) })
+	if token := w.claimer.unsettled.Load(); err == nil && token != nil {
+		// The claim that was cut off may have been committed only now.
+		var late []answer
+		late, err = persist(within, w, func(ctx context.Context) ([]answer, error) { return w.procedures.releaseClaim(ctx, w.id, *token) })
+		answers = append(answers, late...)
+	}
+	for _, a := range answers {
+		w.owned.forget(a.JobID)
+	}
+	w.stats.released.Add(int64(len(answers)))
+	left := w.owned.in(prefetched)
+	if err != nil {
+		w.log.Error("prefetched jobs could not be given back in time; abandoned-fetch recovery will reset them", event("shutdown.release_failed"),
+			zap.Error(err), jobIDs("jobs", left))
+		return left
+	}
+	s.step("shutdown 4/7: prefetched jobs are Pending again", "shutdown.released", zap.Int("released", len(answers)), jobIDs("lost_before", left))
+	for _, job := range left { // not Fetched under this worker any more: recovery or a cancellation had them
+		w.owned.remove(job)
+	}
+	return nil
+}
+
+// flush is step 7: it returns the outcomes that could not be stored.
+func (s *shutdown) flush() []outcome {
+	w := s.w
+	w.completer.close()
+	if !s.wait(s.completed, w.config.FlushTimeout) {
+		s.stopStoring(errFlushTimeout)
+		<-s.completed
+	}
+	unstored := w.completer.unstored()
+	for _, o := range unstored {
+		w.log.Error("the outcome of a job could not be stored in time; zombie rescue will move the job to the dead-letter queue",
+			event("job.outcome_unstored"), jobFields(o.job.info), zap.Bool("succeeded", o.failure == nil))
+	}
+	return unstored
+}
+
+// say tells chokaq.Workers, without waiting for it.
+func (s *shutdown) say(state string) {
+	go func() { _ = s.sayNow(state, s.w.config.CommandTimeout) }()
+}
+
+func (s *shutdown) sayNow(state string, within time.Duration) error {
+	_, err := attempt(s.base, s.w.clock, within, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.w.procedures.setWorkerState(ctx, s.w.id, state)
+	})
+	return err
+}
+
+func (s *shutdown) report(abandoned []*heldJob, unstored []outcome, notReleased []*heldJob) error {
+	w := s.w
+	report := &ShutdownError{}
+	for _, job := range abandoned {
+		report.Abandoned = append(report.Abandoned, job.info)
+	}
+	for _, o := range unstored {
+		report.Unstored = append(report.Unstored, o.job.info)
+	}
+	for _, job := range notReleased {
+		report.NotReleased = append(report.NotReleased, job.info)
+	}
+	if len(unstored) == 0 && len(notReleased) == 0 { // otherwise the database is away: do not wait for it once more
+		if err := s.sayNow("stopped", min(time.Second, w.config.FlushTimeout)); err != nil {
+			w.log.Warn("the worker could not say that it has stopped; it will show as gone", event("shutdown.stopped_unsaid"), zap.Error(err))
+		}
+	}
+	s.step("the worker has stopped", "shutdown.stopped", zap.Int("abandoned", len(abandoned)), zap.Int("unstored", len(unstored)),
+		zap.Int("not_released", len(notReleased)), zap.Any("stats", w.Stats()))
+	if len(report.Abandoned)+len(report.Unstored)+len(report.NotReleased) == 0 {
+		return nil
+	}
+	return report
+}
+
+// step logs a step with the time since the stop was asked for.
+func (s *shutdown) step(message, name string, fields ...zap.Field) {
+	s.w.log.Info(message, append([]zap.Field{event(name), zap.Duration("after", s.elapsed())}, fields...)...)
+}
+
+func (s *shutdown) elapsed() time.Duration { return s.w.clock.Monotonic() - s.began }
+
+// wait waits for done, at most d, and reports whether it came.
+func (s *shutdown) wait(done <-chan struct{}, d time.Duration) bool {
+	timer := s.w.clock.NewTimer(max(d, 0))
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C():
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// ShutdownError says what a stop has left to recovery. errors.Is finds ErrWorkRemains.
+type ShutdownError struct {
+	// Abandoned handlers had not returned. Their jobs stay Processing; zombie rescue moves them to the dead-letter queue.
+	Abandoned []JobInfo
+	// Unstored jobs had finished, but the database did not take the outcome. They stay Processing, likewise.
+	Unstored []JobInfo
+	// NotReleased jobs had not started, and could not be given back. Abandoned-fetch recovery resets those that are Fetched; one whose start
+	// had been committed unheard is Processing, and zombie rescue moves it to the dead-letter queue.
+	NotReleased []JobInfo
+}
+
+func (e *ShutdownError) Error() string {
+	var parts []string
+	for _, p := range []struct {
+		what string
+		jobs []JobInfo
+	}{
+		{"still running, for zombie rescue", e.Abandoned},
+		{"finished with no stored outcome, for zombie rescue", e.Unstored},
+		{"prefetched and not given back, for abandoned-fetch recovery", e.NotReleased},
+	} {
+		if len(p.jobs) > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s: %s", len(p.jobs), p.what, jobNames(p.jobs)))
+		}
+	}
+	return ErrWorkRemains.Error() + ": " + strings.Join(parts, "; ")
+}
+
+// Is finds ErrWorkRemains.
+func (e *ShutdownError) Is(target error) bool { return target == ErrWorkRemains }
+
+// jobNames lists at most twenty jobs.
+func jobNames(jobs []JobInfo) string {
+	var names []string
+	for _, job := range jobs[:min(len(jobs), 20)] {
+		names = append(names, fmt.Sprintf("%d (%s)", job.ID, job.Type))
+	}
+	if len(jobs) > 20 {
+		names = append(names, fmt.Sprintf("and %d more", len(jobs)-20))
+	}
+	return strings.Join(names, ", ")
+}
