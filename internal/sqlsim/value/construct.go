@@ -52,6 +52,9 @@ func NewBinary(k Kind, b []byte) Value { return Value{kind: k, s: string(b)} }
 // NewUUID makes a uniqueidentifier from its bytes in RFC 4122 order (as printed).
 func NewUUID(u [16]byte) Value { return Value{kind: UniqueIdentifier, s: string(u[:])} }
 
+// Days1900 is 1900-01-01, day zero of datetime, in days since 0001-01-01.
+const Days1900 = days1900
+
 // Ticks of 100 ns, the unit of all times of day.
 const (
 	TicksPerSecond = 10_000_000
