@@ -256,6 +256,10 @@ CREATE TABLE chokaq.SchemaObjects
     CONSTRAINT PK_SchemaObjects PRIMARY KEY CLUSTERED (ObjectName)
 );
 
+/* Committed with everything above: tells, after a crash, whether this migration has happened. */
+INSERT INTO chokaq.SchemaObjects (ObjectName, Checksum, AppliedAt, AppliedBy)
+VALUES (N'migrations/000001_init.up.sql', '', SYSUTCDATETIME(), ORIGINAL_LOGIN());
+
 /* Least privilege: members of these roles execute procedures and read views; they have no right on a
    table. A role that is there already (from a script that ran before) is kept. */
 IF DATABASE_PRINCIPAL_ID(N'chokaq_producer') IS NULL CREATE ROLE chokaq_producer;
