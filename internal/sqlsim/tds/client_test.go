@@ -314,6 +314,21 @@ func TestSeveralResultSetsAndErrors(t *testing.T) {
 	}
 }
 
+func TestLargeValues(t *testing.T) {
+	_, addr := start(t, &scripted{call: echoParams}, Options{})
+	db := open(t, addr, "encrypt=disable&packet+size=512")
+	for _, n := range []int{503, 504, 505, 1008, 100_000, 8 << 20} {
+		long := bytes.Repeat([]byte{byte(n), 1, 2}, n/3+1)[:n]
+		var got []byte
+		if err := db.QueryRow("SELECT @p1", long).Scan(&got); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, long) {
+			t.Errorf("%d bytes came back changed", n)
+		}
+	}
+}
+
 func TestOutputAndReturnStatus(t *testing.T) {
 	b := &scripted{call: func(_ context.Context, _ *scriptedSession, call engine.Call, sink engine.Sink) error {
 		if call.Procedure != "dbo.p" || call.Params[0].Name != "@in" || !call.Params[1].Output {

@@ -99,9 +99,16 @@ func newPacketWriter(w io.Writer) *packetWriter {
 
 // spill sends full packets. One byte at least is kept, for the packet that ends the message.
 func (p *packetWriter) spill() error {
-	for !p.held && p.err == nil && len(p.buf) > p.size {
-		p.send(p.size, 0)
+	if p.held || len(p.buf) <= p.size {
+		return p.err
 	}
+	sent := headerSize
+	for len(p.buf)-sent > p.size-headerSize {
+		p.send(sent, sent+p.size-headerSize, 0)
+		sent += p.size - headerSize
+	}
+	rest := copy(p.buf[headerSize:], p.buf[sent:])
+	p.reuse(headerSize + rest)
 	return p.err
 }
 
@@ -109,24 +116,32 @@ func (p *packetWriter) spill() error {
 func (p *packetWriter) end() error {
 	p.held = false
 	if p.spill() == nil {
-		p.send(len(p.buf), statusEOM)
+		p.send(headerSize, len(p.buf), statusEOM)
 	}
+	p.reuse(headerSize)
 	p.id = 0
 	return p.err
 }
 
-func (p *packetWriter) send(n int, status byte) {
+// send makes a packet of the bytes of buf from start to end. Its header takes the place
+// of the bytes before, which have been sent already.
+func (p *packetWriter) send(start, end int, status byte) {
+	if p.err != nil {
+		return
+	}
 	p.id++
-	header := p.buf[:headerSize]
+	header := p.buf[start-headerSize : start]
 	header[0], header[1] = p.typ, status
-	binary.BigEndian.PutUint16(header[2:], uint16(n))
+	binary.BigEndian.PutUint16(header[2:], uint16(end-start+headerSize))
 	header[4], header[5], header[6], header[7] = 0, 0, p.id, 0
-	if _, err := p.w.Write(p.buf[:n]); err != nil {
-		p.err = err
+	_, p.err = p.w.Write(p.buf[start-headerSize : end])
+}
+
+// reuse cuts buf to n bytes, and lets go of the room that a large value took.
+func (p *packetWriter) reuse(n int) {
+	if cap(p.buf) > 1<<20 && n <= p.size {
+		p.buf = append(make([]byte, 0, 2*p.size), p.buf[:n]...)
+		return
 	}
-	rest := copy(p.buf[headerSize:], p.buf[n:])
-	p.buf = p.buf[:headerSize+rest]
-	if cap(p.buf) > 1<<20 && rest == 0 {
-		p.buf = make([]byte, headerSize, p.size*2)
-	}
+	p.buf = p.buf[:n]
 }

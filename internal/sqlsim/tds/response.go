@@ -233,7 +233,7 @@ func (r *response) Message(e *value.Error) error {
 	b := append(r.out.buf, 0, 0)
 	at := len(b)
 	b = binary.LittleEndian.AppendUint32(b, uint32(e.Number))
-	b = append(b, max(e.State, 1), e.Class)
+	b = append(b, e.State, e.Class)
 	b = appendLongText(b, e.Message)
 	b = appendShortText(b, r.server)
 	b = appendShortText(b, e.Procedure)

@@ -109,10 +109,13 @@ func formatTemporal(v Value, from, to Type, style int) (string, error) {
 		return "", convertingError(from, to)
 	}
 	parts := partsOf(v)
-	if shown == 126 && v.kind != Time && strings.Trim(parts.fraction, ".0") == "" && (!newer) {
+	if shown == 126 && strings.Trim(parts.fraction, ".0") == "" {
 		parts.fraction = ""
 	}
 	out := parts.print(p.date) + p.between + parts.print(p.clock)
+	if v.kind == Time {
+		out = strings.TrimLeft(out, " ")
+	}
 	if v.kind == DateTimeOffset && p.clock != "" {
 		switch {
 		case style == 127:

@@ -59,8 +59,11 @@ func ResultType(op string, a, b Type) (Type, error) {
 		case k == Variant, k == UniqueIdentifier, k == RowVersion:
 			return Type{}, invalid(t)
 		case k.IsTemporal() && !old(k):
-			if other.Kind.IsTemporal() || isString(other.Kind) {
+			if other.Kind == k {
 				return Type{}, invalid(t)
+			}
+			if other.Kind.IsTemporal() || isString(other.Kind) {
+				return Type{}, incompatible()
 			}
 			return Type{}, clash(a, b)
 		}
