@@ -29,13 +29,15 @@ type Session interface {
 	Rollback(ctx context.Context, name string, sink engine.Sink) error
 	Save(ctx context.Context, name string, sink engine.Sink) error
 	// Reset is sp_reset_connection: the session is as new, but keeps its transaction if asked to.
-	Reset(ctx context.Context, keepTransaction bool) error
+	Reset(keepTransaction bool)
 	// Close rolls back what is open. The client has gone or will not be answered any more.
 	Close()
 
-	// Database is the current database, and Collation the server's.
+	// Database is the current database, and Collation is its collation.
 	Database() string
 	Collation() value.Collation
-	// ID is the session's number, @@SPID.
-	ID() int
+	// TransactionID is the id of the open transaction, 0 without one.
+	TransactionID() uint64
+	// SPID is the session's number, @@SPID.
+	SPID() int
 }

@@ -99,10 +99,7 @@ func (s *scriptedSession) Save(_ context.Context, name string, _ engine.Sink) er
 	return nil
 }
 
-func (s *scriptedSession) Reset(context.Context, bool) error {
-	s.b.note("reset")
-	return nil
-}
+func (s *scriptedSession) Reset(bool) { s.b.note("reset") }
 
 func (s *scriptedSession) Close() {
 	s.b.mu.Lock()
@@ -118,7 +115,8 @@ func (s *scriptedSession) Database() string {
 }
 
 func (s *scriptedSession) Collation() value.Collation { return value.DefaultCollation }
-func (s *scriptedSession) ID() int                    { return s.id }
+func (s *scriptedSession) TransactionID() uint64      { return s.tran }
+func (s *scriptedSession) SPID() int                  { return s.id }
 
 // echoParams answers a call with a row of its parameters, as sp_executesql of
 // "SELECT @p1, @p2" would.

@@ -81,7 +81,7 @@ func (c *conn) serve() {
 
 	for m := range messages {
 		if err := c.handle(m); err != nil {
-			c.server.opts.Logger.Debug("connection ended", "session", c.session.ID(), "error", err)
+			c.server.opts.Logger.Debug("connection ended", "session", c.session.SPID(), "error", err)
 			break
 		}
 	}
@@ -291,7 +291,7 @@ func (c *conn) logIn(m message) error {
 		return err
 	}
 	c.session = session
-	c.id.Store(int64(session.ID()))
+	c.id.Store(int64(session.SPID()))
 	c.server.logins.Add(1)
 	c.welcome()
 	if err := c.resp.out.end(); err != nil {
@@ -381,6 +381,9 @@ func (c *conn) handle(m message) error {
 	if attention {
 		err = nil
 	}
+	if id := c.session.TransactionID(); id != r.transaction { // ended by what the request could not tell of: an attention, say
+		r.TransactionChanged(id, true)
+	}
 	if err != nil {
 		var e *value.Error
 		if !errors.As(err, &e) {
@@ -423,9 +426,10 @@ func (c *conn) run(ctx context.Context, m message) (err error) {
 		return broken(d.err)
 	}
 	if m.status&(statusReset|statusResetKeepTran) != 0 {
-		if err := c.reset(ctx, m.status&statusResetKeepTran != 0); err != nil {
-			return err
-		}
+		c.server.resets.Add(1)
+		c.session.Reset(m.status&statusResetKeepTran != 0)
+		r.transaction = c.session.TransactionID()
+		r.env(envReset, nil, nil)
 	}
 	if transaction != 0 && transaction != r.transaction {
 		return value.NewError(3971, 16, 1, "The server failed to resume the transaction. Desc:%x.", transaction)
@@ -541,18 +545,6 @@ func (c *conn) strike(ctx context.Context, a *fault.Action) (done bool, err erro
 		return true, context.Cause(c.ctx)
 	}
 	return false, nil
-}
-
-func (c *conn) reset(ctx context.Context, keepTransaction bool) error {
-	c.server.resets.Add(1)
-	if err := c.session.Reset(ctx, keepTransaction); err != nil {
-		return err
-	}
-	if !keepTransaction {
-		c.resp.transaction = 0
-	}
-	c.resp.env(envReset, nil, nil)
-	return nil
 }
 
 // text is the request as a statement, for faults to match.
