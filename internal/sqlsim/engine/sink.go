@@ -31,6 +31,7 @@ type Sink interface {
 	Output(ordinal int, name string, typ value.Type, v value.Value) error
 	// DatabaseChanged and LanguageChanged report an environment change.
 	DatabaseChanged(from, to string) error
+	LanguageChanged(from, to string) error
 	// TransactionChanged reports that a transaction began (id nonzero), or the
 	// current one ended (id zero; rolledBack tells how).
 	TransactionChanged(id uint64, rolledBack bool) error
