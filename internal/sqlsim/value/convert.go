@@ -166,7 +166,14 @@ func Convert(v Value, from, to Type, style int, env ConvertEnv) (Value, error) {
 	if err := CheckExplicit(from, to); err != nil {
 		return Value{}, err
 	}
+	if to.Kind == DateTimeOffset && from.Kind.IsTemporal() && style != NoStyle && style != 0 && style != 1 {
+		return Value{}, unsupportedStyle(style, from, to)
+	}
 	return convert(v, from, to, style, env)
+}
+
+func unsupportedStyle(style int, from, to Type) error {
+	return NewError(9809, 16, 1, "The style %d is not supported for conversions from %s to %s.", style, errName(from.Kind), errName(to.Kind))
 }
 
 // Assign converts v for assignment to a variable or parameter of type to. Text and

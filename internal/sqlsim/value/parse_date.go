@@ -44,7 +44,10 @@ func textToTemporal(s string, from, to Type, style int, env ConvertEnv) (Value, 
 	case 130, 131:
 		return Value{}, NewError(50000, 16, 1, "sqlsim does not implement CONVERT style %d (the Hijri calendar).", style)
 	default:
-		return Value{}, NewError(281, 16, 1, "%d is not a valid style number when converting from a character string to %s.", style, to.Kind)
+		if !legacy {
+			return Value{}, unsupportedStyle(style, from, to)
+		}
+		return Value{}, NewError(281, 16, 1, "%d is not a valid style number when converting from %s to %s.", style, from.Kind, to.Kind)
 	}
 	if order == "" {
 		order = "mdy"

@@ -17,8 +17,12 @@ var letters = []rune(" aAbBeEzZ09-'_[\t\x01éÉèêßsSæÆaeøoÅå€½²2Ａ�
 
 func randomText(r *rand.Rand) string {
 	var b strings.Builder
+	from := letters
+	if r.IntN(2) == 0 {
+		from = letters[:20] // ASCII alone, which takes a short cut
+	}
 	for range r.IntN(6) {
-		b.WriteRune(letters[r.IntN(len(letters))])
+		b.WriteRune(from[r.IntN(len(from))])
 	}
 	if r.IntN(4) == 0 {
 		b.WriteString("  ")
@@ -54,7 +58,7 @@ func TestCollationsAreOrders(t *testing.T) {
 			if Compare(a, NewString(kind, x+"   "), c) != 0 {
 				t.Fatalf("%s %v: trailing spaces count in %q", name, kind, x)
 			}
-			ka, kb := SortKey(nil, a, c), SortKey(nil, b, c)
+			ka, kb := SortKey(nil, a, c), SortKey(nil, b, c) // by another way than Compare
 			if got := bytes.Compare(ka, kb); got != ab {
 				t.Fatalf("%s %v: keys of %q and %q compare %d, the texts %d", name, kind, x, y, got, ab)
 			}

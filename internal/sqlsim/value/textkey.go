@@ -2,6 +2,7 @@ package value
 
 import (
 	"bytes"
+	"cmp"
 	"unicode"
 	"unicode/utf16"
 
@@ -412,6 +413,58 @@ func compareText(a, b string, c Collation, unicodeText bool) int {
 	if a == b {
 		return 0
 	}
+	if order, ok := comparePlain(a, b, c, unicodeText); ok {
+		return order
+	}
 	var bufA, bufB [256]byte
 	return bytes.Compare(appendTextKey(bufA[:0], a, c, unicodeText), appendTextKey(bufB[:0], b, c, unicodeText))
+}
+
+// comparePlain is a short cut for ASCII: it walks both strings at once and makes no
+// keys. It leaves to them (ok false) what the letters alone do not decide.
+func comparePlain(a, b string, c Collation, unicodeText bool) (order int, ok bool) {
+	windows := unicodeText || !c.family().sql
+	table := &sqlASCII
+	if windows {
+		table = &windowsASCII
+	}
+	binary := c.Binary()
+	minimal, plain := false, true
+	// next is the weight at s[i:] and where the next one begins; past the end there are spaces.
+	next := func(s string, i int) (byte, int) {
+		for i < len(s) {
+			ch := s[i]
+			i++
+			switch {
+			case ch >= 0x80 || ch < ' ' && !binary:
+				plain = false
+				return 0, i
+			case binary:
+				return ch, i
+			case windows && (ch == '-' || ch == '\''):
+				minimal = true
+				continue
+			}
+			return table[ch], i
+		}
+		if binary {
+			return ' ', i
+		}
+		return weightSpace, i
+	}
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		var x, y byte
+		x, i = next(a, i)
+		y, j = next(b, j)
+		if !plain || c&flagBin != 0 {
+			return 0, false
+		}
+		if x != y {
+			return cmp.Compare(x, y), true
+		}
+	}
+	if binary {
+		return 0, true
+	}
+	return 0, !minimal && c&flagCS == 0
 }
