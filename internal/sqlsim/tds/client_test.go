@@ -3,6 +3,7 @@ package tds
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"encoding/pem"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/golang-sql/civil"
+	"github.com/golang-sql/sqlexp"
 	"github.com/google/uuid"
 	mssql "github.com/microsoft/go-mssqldb"
 
@@ -55,14 +57,7 @@ func TestEncryptionModes(t *testing.T) {
 }
 
 func TestStrictEncryption(t *testing.T) {
-	cert, err := selfSigned("sqlsim")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "sqlsim.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	cert, file := certificate(t)
 	_, addr := start(t, &scripted{call: echoParams}, Options{Certificate: &cert})
 	db := open(t, addr, "encrypt=strict&certificate="+url.QueryEscape(file))
 	var n int
@@ -311,6 +306,115 @@ func TestSeveralResultSetsAndErrors(t *testing.T) {
 	var e mssql.Error
 	if !errors.As(rows.Err(), &e) || e.Number != 547 || e.State != 2 || e.Class != 16 || e.ProcName != "dbo.p" || e.LineNo != 42 || e.ServerName != "box" {
 		t.Errorf("error %#v", rows.Err())
+	}
+}
+
+// TestMessageLoop reads results as sqlexp does, message by message.
+func TestMessageLoop(t *testing.T) {
+	b := &scripted{batch: func(_ context.Context, _ *scriptedSession, _ string, sink engine.Sink) error {
+		sink.Message(value.NewError(0, 0, 1, "first"))
+		sink.Done(engine.CommandUpdate, 2, true)
+		sink.Done(engine.CommandUpdate, 99, false) // NOCOUNT
+		sink.Columns(oneInt)
+		sink.Row(intRow(1))
+		sink.Row(intRow(2))
+		sink.Done(engine.CommandSelect, 2, true)
+		sink.Message(value.NewError(50000, 16, 1, "oops"))
+		return sink.Done(engine.CommandOther, 0, false)
+	}}
+	_, addr := start(t, b, Options{})
+	var messages sqlexp.ReturnMessage
+	rows, err := open(t, addr, "encrypt=disable").QueryContext(t.Context(), "some batch", &messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var log []string
+	for active := true; active; {
+		switch m := messages.Message(t.Context()).(type) {
+		case sqlexp.MsgNotice:
+			log = append(log, "notice "+m.Message.String())
+		case sqlexp.MsgRowsAffected:
+			log = append(log, fmt.Sprint("affected ", m.Count))
+		case sqlexp.MsgError:
+			log = append(log, "error "+m.Error.Error())
+		case sqlexp.MsgNext:
+			n := 0
+			for rows.Next() {
+				n++
+			}
+			log = append(log, fmt.Sprint("rows ", n))
+		case sqlexp.MsgNextResultSet:
+			active = rows.NextResultSet()
+		}
+	}
+	want := []string{"notice first", "affected 2", "rows 2", "affected 2", "error mssql: oops (50000)"}
+	if !slices.Equal(log, want) {
+		t.Errorf("%q, want %q", log, want)
+	}
+}
+
+func TestVerifiedCertificate(t *testing.T) {
+	cert, file := certificate(t)
+	_, addr := start(t, &scripted{call: echoParams}, Options{Certificate: &cert})
+	var n int
+	if err := open(t, addr, "encrypt=true&certificate="+url.QueryEscape(file)).QueryRow("SELECT @p1", 1).Scan(&n); err != nil {
+		t.Error(err)
+	}
+	if err := open(t, addr, "encrypt=true").Ping(); err == nil {
+		t.Error("a certificate that nobody vouches for was taken")
+	}
+}
+
+// certificate makes one, and a file of it for the client.
+func certificate(t *testing.T) (tls.Certificate, string) {
+	t.Helper()
+	cert, err := selfSigned("sqlsim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "sqlsim.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return cert, file
+}
+
+func TestPreparedStatement(t *testing.T) {
+	_, addr := start(t, &scripted{call: echoParams}, Options{})
+	stmt, err := open(t, addr, "encrypt=disable").Prepare("SELECT @p1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stmt.Close()
+	for i := range 3 {
+		var n int
+		if err := stmt.QueryRow(i).Scan(&n); err != nil || n != i {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+}
+
+// TestKilledSession ends a session from the server's side while its request runs.
+func TestKilledSession(t *testing.T) {
+	running := make(chan int)
+	b := &scripted{batch: func(ctx context.Context, s *scriptedSession, _ string, _ engine.Sink) error {
+		running <- s.id
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}}
+	s, addr := start(t, b, Options{})
+	db := open(t, addr, "encrypt=disable&disableretry=true")
+	result := make(chan error)
+	go func() { _, err := db.Exec("a long batch"); result <- err }()
+	if !s.DropSession(<-running) {
+		t.Error("no such session")
+	}
+	if err := <-result; err == nil {
+		t.Error("the request of a killed session succeeded")
+	}
+	if s.DropSession(1) {
+		t.Error("dropped a session that is not there")
 	}
 }
 
