@@ -42,6 +42,11 @@ type scope struct {
 	ctes any
 	// db is the database names resolve in; empty for the session's current one.
 	db string
+	// capture, when not nil, collects the ordinals of cols that inner scopes refer to;
+	// passed is set when an inner scope refers to a scope beyond this one. The compiler
+	// sets both around compileSubquery, and so works out a subquery's outer columns.
+	capture map[int]bool
+	passed  bool
 	// noSubquery refuses subqueries with this error (CHECK, computed columns: 1046).
 	noSubquery error
 }
@@ -74,11 +79,16 @@ type scalar struct {
 	subqueries bool
 	// column is the ordinal when the expression is a bare column of this level, else -1.
 	column int
+	// isJSON: the text is JSON that FOR JSON and JSON_MODIFY embed as it is.
+	isJSON bool
 	// coercible tells whether the collation is implicit, explicit or a coercible default.
 	coercible coercibility
 	// name is the column's name when the expression is a bare column (for result sets).
 	name string
-	eval func(rc *rowCtx) (value.Value, error)
+	// folded: the value is known now, and is val.
+	folded bool
+	val    value.Value
+	eval   func(rc *rowCtx) (value.Value, error)
 }
 
 // tristate is the value of a predicate.
@@ -109,16 +119,17 @@ type predicate struct {
 //	compareScalars(op string, l, r *scalar) (*predicate, error) // with type precedence and collation resolution
 //	(s *Session).resolveType(d *tsql.DataType) (value.Type, error)    // built in and alias types
 //	builtinType(d *tsql.DataType) (value.Type, bool, error)
+//	compileSub(sc *scope, q *tsql.Query) (*subquery, error)     // compileSubquery with the outer references worked out; use it for APPLY and such too
 //	isAggregateName(name string) bool
+//	unifyTypes(scs []*scalar, what string) (value.Type, error)  // CASE, UNION, VALUES: common type with collation
 
 // subquery is a compiled query that can be run many times. The planning half makes it.
 type subquery struct {
 	cols []Column
 	// outerCols are ordinals of the enclosing scope that it refers to; outerRefs tells
-	// of references beyond that scope.
-	outerCols  []int
-	outerRefs  bool
-	correlated bool
+	// of references beyond that scope. Both are worked out by compileSub, below.
+	outerCols []int
+	outerRefs bool
 	// run calls each for every row until it returns false. rc is the row context of the
 	// enclosing scope. The row may be reused by the callee after each returns.
 	run func(rc *rowCtx, each func(row []value.Value) (more bool, err error)) error
@@ -158,7 +169,8 @@ type frame struct {
 	// tables holds, by slot, what the planning half keeps for a table variable; it
 	// creates one on first use. A table-valued parameter is put here by the caller.
 	tables  []any
-	cursors []*cursor // by slot
+	cursors []*cursor          // by slot
+	named   map[string]*cursor // cursors declared LOCAL
 	// module is nil for an ad hoc batch.
 	module *module
 	// text is the source text that statement offsets refer to.
@@ -176,6 +188,12 @@ type frame struct {
 	insideFunction   bool
 	dynamic          bool // EXEC(@sql) or sp_executesql
 	line             int  // line of the running statement within text
+
+	prog   *preparedBody // what the frame runs
+	sink   Sink
+	tries  int   // TRY blocks entered in this frame
+	status int32 // return status
+	result value.Value
 }
 
 // setIdentity records the identity value of an insert for SCOPE_IDENTITY and @@IDENTITY.
@@ -282,6 +300,11 @@ type backend interface {
 	// returned.
 	enterModule(fr *frame) (token any, err error)
 	leaveModule(fr *frame, token any)
+	// tableArgument is the table variable in a slot, to be passed as a table-valued
+	// parameter; typeName is the parameter's type, to be checked against (206).
+	tableArgument(fr *frame, slot int, typ any) (any, error)
+	// clientTable is a table-valued parameter that came with an RPC, as the table of its type.
+	clientTable(fr *frame, t *TableParam, typ any) (any, error)
 	// endFrame drops #tables and table variables of a frame that ends.
 	endFrame(ctx context.Context, fr *frame)
 
@@ -311,6 +334,13 @@ type backend interface {
 
 	metadata
 	appLocks
+}
+
+// statementChecker may be implemented by a backend: it compiles a statement without
+// running it, before the batch or procedure that it is in starts. Names of objects that do
+// not exist yet are no error then (deferred name resolution), but everything else is.
+type statementChecker interface {
+	checkStatement(fr *frame, st tsql.Statement) error
 }
 
 // metadata answers the metadata functions. ok false makes NULL.
@@ -407,6 +437,9 @@ type appLocks interface {
 //	(s *Session) now() time.Time                    // UTC; constant within a statement
 //	(s *Session) settings settings                  // settings.go
 //	(s *Session) isolation() isolation
+//	(s *Session) checkWritable() error              // 3930 while the transaction is doomed
+//	(s *Session) onEnd(func(committed bool))        // runs when the current transaction ends (or the statement's, when it is autocommitted)
+//	(s *Session) context() context.Context          // of the running request
 //	(s *Session) runExec(ctx, fr, st *tsql.Exec, sink Sink) error // for INSERT ... EXEC
 //	(s *Session) callFunction(rc *rowCtx, m *module, args []value.Value) (value.Value, error) // scalar functions
 //	(s *Session) callTableFunction(rc *rowCtx, m *module, args []value.Value) (tables any, err error) // multi-statement functions

@@ -1,7 +1,5 @@
 package engine
 
-import "time"
-
 // isolation is a transaction isolation level, numbered as TDS and
 // sys.dm_exec_sessions number them.
 type isolation uint8
@@ -44,6 +42,8 @@ type settings struct {
 	contextInfo         string
 	statisticsIO        bool
 	statisticsTime      bool
+	arithIgnore         bool
+	noBrowseTable       bool
 	queryGovernor       int64
 }
 
@@ -76,9 +76,4 @@ func (s *settings) indexedWritesRefused() []string {
 	add(s.arithAbort || s.ansiWarnings, "ARITHABORT")
 	add(!s.numericRoundAbort, "NUMERIC_ROUNDABORT")
 	return wrong
-}
-
-// clock is the server's injectable clock.
-type clock interface {
-	Now() time.Time
 }

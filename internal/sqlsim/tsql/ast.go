@@ -54,9 +54,19 @@ type TableSource interface {
 type Batch struct {
 	Text       string
 	Statements []Statement
+	// Variables are the declarations and uses of variables, in textual order.
+	Variables []VariableUse
 	// QuotedIdentifier is the setting the text was parsed under. SET QUOTED_IDENTIFIER
 	// takes effect while a batch is parsed, so a statement can differ from its batch.
 	QuotedIdentifier bool
+}
+
+// VariableUse is a place where a variable is declared or used.
+type VariableUse struct {
+	Name     string // with its @
+	Line     int
+	Declares bool
+	Table    bool // used as a table
 }
 
 // ObjectName is a one- to four-part name. Missing parts are empty.

@@ -21,6 +21,7 @@ func Parse(text string, opts Options) (b *Batch, err error) {
 	defer p.recover(&err)
 	b = &Batch{Text: text, QuotedIdentifier: opts.QuotedIdentifier}
 	b.Statements = p.batch()
+	b.Variables = p.variables
 	return b, nil
 }
 
@@ -105,7 +106,7 @@ type parser struct {
 	nested     int  // inside IF, WHILE, BEGIN
 	inModule   bool // inside the body of a module
 	anyWord    bool // reserved words are names too
-	stmtStart  int  // token index where the present statement starts
+	variables  []VariableUse
 }
 
 func newParser(text string, opts Options) *parser {
@@ -402,6 +403,16 @@ func (p *parser) identList() []string {
 	}
 	p.expectOp(")")
 	return list
+}
+
+// uses notes a variable at the present token.
+func (p *parser) uses(table bool) {
+	p.variables = append(p.variables, VariableUse{Name: p.tok.text, Line: p.tok.line, Table: table})
+}
+
+// declares notes a declaration.
+func (p *parser) declares(name string, line int) {
+	p.variables = append(p.variables, VariableUse{Name: name, Line: line, Declares: true})
 }
 
 func (p *parser) variableName() string {

@@ -40,6 +40,7 @@ func (p *parser) withStatement() Statement {
 func (p *parser) dmlTarget() TableSource {
 	at := p.pos()
 	if p.tok.kind == tokVariable {
+		p.uses(true)
 		return &TableVar{Pos: at, Name: p.next().text}
 	}
 	if p.isKw("OPENQUERY", "OPENROWSET", "OPENDATASOURCE") {
@@ -114,6 +115,7 @@ func (p *parser) outputs() []*Output {
 		if p.acceptKw("INTO") {
 			at := p.pos()
 			if p.tok.kind == tokVariable {
+				p.uses(true)
 				o.Into = &TableVar{Pos: at, Name: p.next().text}
 			} else {
 				o.Into = &TableRef{Pos: at, Name: p.objectName()}
@@ -173,6 +175,7 @@ func (p *parser) assignOp() string {
 func (p *parser) setClause() *SetClause {
 	c := &SetClause{Pos: p.pos()}
 	if p.tok.kind == tokVariable {
+		p.uses(false)
 		c.Variable = p.next().text
 		c.Op = p.assignOp()
 		// @v = column = expr

@@ -322,6 +322,7 @@ func (p *parser) primary(condOK bool) Expr {
 		p.next()
 		return &Literal{at, LitBinary, t.text}
 	case tokVariable:
+		p.uses(false)
 		p.next()
 		return &Variable{at, t.text}
 	case tokGlobal:

@@ -106,6 +106,7 @@ func (p *parser) params() []*ParamDef {
 			}
 		}
 		list = append(list, d)
+		p.declares(d.Name, d.Line)
 		if !p.acceptOp(",") {
 			return list
 		}
@@ -201,6 +202,7 @@ func (p *parser) function(st *CreateModule) {
 		return
 	case p.tok.kind == tokVariable:
 		st.Kind = ModuleTableFunction
+		p.declares(p.tok.text, p.tok.line)
 		st.ReturnsVar = p.next().text
 		p.expectKw("TABLE")
 		st.ReturnsTable = p.tableDef()

@@ -205,6 +205,7 @@ func (p *parser) selectItem() *SelectItem {
 		return it
 	}
 	if p.tok.kind == tokVariable && p.peek(1).kind == tokOp && assignOps[p.peek(1).text] {
+		p.uses(false)
 		it.Variable = p.next().text
 		it.AssignOp = p.next().text
 		it.Expr = p.expr()

@@ -25,7 +25,6 @@ func (p *parser) statement() Statement { return p.statementAt(false) }
 // statementAt takes one statement and the semicolon behind it.
 func (p *parser) statementAt(first bool) Statement {
 	defer p.enter()()
-	p.stmtStart = p.i
 	st := p.statementBody(first)
 	st.setEnd(p.endOffset())
 	// The semicolon of an inner statement (IF x COMMIT;) ends the outer one too.
@@ -462,6 +461,7 @@ func (p *parser) tranWord() bool {
 // tranName takes an optional transaction name or variable.
 func (p *parser) tranName() string {
 	if p.tok.kind == tokVariable {
+		p.uses(false)
 		return p.next().text
 	}
 	if p.isName(p.tok) && !p.batchSeparator() {
@@ -538,12 +538,14 @@ func (p *parser) exec() *Exec {
 	}
 	if p.tok.kind == tokVariable {
 		if p.peek(1).isOp("=") {
+			p.uses(false)
 			st.ReturnVar = p.next().text
 			p.next()
 		}
 	}
 	switch {
 	case p.tok.kind == tokVariable:
+		p.uses(false)
 		st.ProcVar = p.next().text
 	case p.isOp("."): // EXEC ..proc
 		p.syntax()
@@ -739,6 +741,7 @@ func (p *parser) cursorName() (name string, global bool) {
 		global = true
 	}
 	if p.tok.kind == tokVariable {
+		p.uses(false)
 		return p.next().text, global
 	}
 	return p.ident(), global
@@ -758,6 +761,7 @@ func (p *parser) fetch() Statement {
 	st.Name, st.Global = p.cursorName()
 	if p.acceptKw("INTO") {
 		for {
+			p.uses(false)
 			st.Into = append(st.Into, p.variableName())
 			if !p.acceptOp(",") {
 				break
@@ -816,6 +820,7 @@ func (p *parser) declare() Statement {
 	st := &Declare{Span: at}
 	for {
 		d := &VarDecl{Pos: p.pos(), Name: p.variableName()}
+		line := d.Line
 		p.acceptKw("AS")
 		switch {
 		case p.isKw("TABLE"):
@@ -831,6 +836,7 @@ func (p *parser) declare() Statement {
 			}
 		}
 		st.Vars = append(st.Vars, d)
+		p.declares(d.Name, line)
 		if !p.acceptOp(",") {
 			return st
 		}
@@ -938,6 +944,7 @@ func (p *parser) onOffWord() string {
 func (p *parser) onOff() bool { return p.onOffWord() == "ON" }
 
 func (p *parser) setVariable(at Span) Statement {
+	p.uses(false)
 	st := &SetVar{Span: at, Name: p.next().text}
 	if p.isOp(".") || p.isOp("::") {
 		p.refuse("the method call %s.%s()", st.Name, p.peek(1).text)

@@ -128,6 +128,7 @@ func (p *parser) tableSourceBody() TableSource {
 	case p.isOp("{"):
 		p.refuse("the ODBC escape {oj}")
 	case p.tok.kind == tokVariable:
+		p.uses(true)
 		name := p.next().text
 		if p.isOp(".") {
 			p.refuse("the method call %s.%s()", name, p.peek(1).text)
