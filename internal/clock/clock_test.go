@@ -120,6 +120,48 @@ func TestSleepAndBlockUntil(t *testing.T) {
 	}
 }
 
+func TestAdjustable(t *testing.T) {
+	a := NewAdjustable()
+	if d := time.Since(a.Now()); d < 0 || d > time.Minute {
+		t.Errorf("off by %v from the start", d)
+	}
+	<-a.After(time.Millisecond) // passes by itself
+
+	far := a.NewTimer(time.Hour)
+	ticker := a.NewTicker(time.Minute)
+	a.Advance(time.Hour)
+	<-far.C()
+	<-ticker.C()
+	ticker.Stop()
+	if d := time.Until(a.Now()); d < 59*time.Minute {
+		t.Errorf("put forward by %v only", d)
+	}
+	far.Reset(time.Millisecond)
+	<-far.C()
+
+	a.Pause()
+	stands := a.Now()
+	soon := a.NewTimer(time.Nanosecond)
+	<-time.After(5 * time.Millisecond)
+	select {
+	case <-soon.C():
+		t.Error("a timer fired while the clock stood still")
+	default:
+	}
+	if !a.Now().Equal(stands) {
+		t.Error("the clock moves though it is paused")
+	}
+	a.Advance(time.Second)
+	<-soon.C()
+	soon.Reset(time.Millisecond)
+	a.Resume()
+	<-soon.C()
+	a.StepWall(-24 * time.Hour)
+	if a.Now().After(stands) || a.Monotonic() < time.Hour {
+		t.Error("the wall clock was not stepped back, or more than it was")
+	}
+}
+
 func TestRealClock(t *testing.T) {
 	c := Real()
 	before := c.Monotonic()

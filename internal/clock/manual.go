@@ -81,16 +81,22 @@ func (m *Manual) Set(t time.Time) { m.Advance(t.Sub(m.Now())) }
 // AdvanceToNext moves time on to the next timer that is due, fires it, and answers
 // how far that was; without any timer it does nothing and answers false.
 func (m *Manual) AdvanceToNext() (time.Duration, bool) {
+	d, ok := m.untilNext()
+	if ok {
+		m.Advance(d)
+	}
+	return d, ok
+}
+
+// untilNext is how far off the next timer is.
+func (m *Manual) untilNext() (time.Duration, bool) {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	t, ok := m.waiters.Min()
 	if !ok {
-		m.mu.Unlock()
 		return 0, false
 	}
-	d := max(t.due-m.mono, 0)
-	m.mu.Unlock()
-	m.Advance(d)
-	return d, true
+	return max(t.due-m.mono, 0), true
 }
 
 // StepWall changes what the wall clock shows, as an administrator or NTP does. Nothing fires.
