@@ -94,7 +94,7 @@ func TestConvert(t *testing.T) {
 		{i32(256), tTinyInt, NoStyle, "220 Arithmetic overflow error for data type tinyint, value = 256."},
 		{NewInt(BigInt, 1<<40), tInt, NoStyle, "8115 Arithmetic overflow error converting expression to data type int."},
 		{decimal(-199, 2), tInt, NoStyle, "-1"},
-		{decimal(99999999999, 0), tInt, NoStyle, "8115 Arithmetic overflow error converting numeric to data type int."},
+		{decimal(99999999999, 0), tInt, NoStyle, "8115 Arithmetic overflow error converting expression to data type int."},
 		{money(15000), tInt, NoStyle, "2"},
 		{NewFloat(2.9), tInt, NoStyle, "2"},
 		{NewFloat(3e9), tInt, NoStyle, "232 Arithmetic overflow error for type int, value = 3000000000.000000."},

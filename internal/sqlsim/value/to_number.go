@@ -101,7 +101,7 @@ func numberToInteger(v Value, to Kind) (Value, error) {
 	n, scale := v.Dec()
 	n.Quo(n, pow10(scale))
 	if !n.IsInt64() || n.Int64() < lo || n.Int64() > hi {
-		return Value{}, NewError(8115, 16, 2, "Arithmetic overflow error converting numeric to data type %s.", to)
+		return Value{}, overflow(to)
 	}
 	return NewInt(to, n.Int64()), nil
 }
@@ -409,7 +409,7 @@ func textToMoney(s string, from, to Type) (Value, error) {
 		}
 	}
 	clean = strings.ReplaceAll(clean, ",", "")
-	if clean == "" {
+	if clean == "" || clean == "." {
 		clean = "0"
 	}
 	n, scale, ok := decimalText(clean)
