@@ -189,9 +189,8 @@ func compileCollate(sc *scope, e *tsql.Collate) (*scalar, error) {
 	}
 	c := sc.collation()
 	if foldName(e.Collation) != "database_default" {
-		var ok bool
-		if c, ok = value.CollationByName(e.Collation); !ok {
-			return nil, sqlError(448, 16, 1, "Invalid collation '%s'.", e.Collation)
+		if c, err = value.LookupCollation(e.Collation); err != nil {
+			return nil, err
 		}
 	}
 	if s.typ.Kind == value.Unknown {

@@ -274,13 +274,13 @@ func (c *conn) logIn(m message) error {
 	_, federated := l.features[featureFedAuth]
 	switch {
 	case federated:
-		return refuse(value.NewError(18456, 14, 1, "Login failed. sqlsim does not implement federated authentication."))
+		return refuse(value.NewError(18456, 14, 1, "Login failed. sqlsim does not support federated authentication."))
 	case l.integrated:
 		return refuse(value.NewError(18452, 14, 1, "Login failed. The login is from an untrusted domain and cannot be used with Integrated authentication."))
 	case l.changePassword:
-		return refuse(value.NewError(18456, 14, 1, "Login failed. sqlsim does not implement changing a password at login."))
+		return refuse(value.NewError(18456, 14, 1, "Login failed. sqlsim does not support changing a password at login."))
 	case l.attach != "":
-		return refuse(value.NewError(18456, 14, 1, "Login failed. sqlsim does not implement attaching a database file."))
+		return refuse(value.NewError(18456, 14, 1, "Login failed. sqlsim does not support attaching a database file."))
 	}
 	session, err := c.server.opts.Backend.Connect(c.ctx, login)
 	if err != nil {
@@ -478,7 +478,7 @@ func refusal(err error) error {
 	if errors.As(err, &e) {
 		return e
 	}
-	return value.NewError(50000, 16, 1, "%v.", err)
+	return value.NewError(value.UnsupportedNumber, 16, 1, "%v.", err)
 }
 
 func (c *conn) call(ctx context.Context, call rpc) error {

@@ -9,10 +9,10 @@ import (
 	"github.com/chokaq/chokaq/internal/sqlsim/value"
 )
 
-// unsupported is a type that sqlsim does not implement, read to its end all the same.
+// unsupported is a type that sqlsim does not support, read to its end all the same.
 type unsupported struct{ name string }
 
-func (e *unsupported) Error() string { return "sqlsim does not implement " + e.name }
+func (e *unsupported) Error() string { return "sqlsim does not support " + e.name }
 
 // typeInfo reads a TYPE_INFO that a client sent.
 func (d *decoder) typeInfo() typeInfo {

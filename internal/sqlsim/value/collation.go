@@ -111,6 +111,35 @@ func CollationByName(name string) (Collation, bool) {
 	return c, true
 }
 
+// LookupCollation is CollationByName with an error: 448 when SQL Server has no such
+// collation, another when it has one and sqlsim has not.
+func LookupCollation(name string) (Collation, error) {
+	if c, ok := CollationByName(name); ok {
+		return c, nil
+	}
+	parts := strings.Split(strings.ToUpper(name), "_")
+	if _, known := otherFamilies[strings.TrimSuffix(parts[0], "90")]; known && len(parts) > 1 {
+		return 0, Unsupported("the collation %s", name)
+	}
+	if parts[0] == "SQL" && len(parts) > 2 && parts[1] != "LATIN1" || strings.HasPrefix(strings.ToUpper(name), "SQL_LATIN1_GENERAL_CP") && !strings.HasPrefix(strings.ToUpper(name), "SQL_LATIN1_GENERAL_CP1_") {
+		return 0, Unsupported("the collation %s", name)
+	}
+	return 0, NewError(448, 16, 1, "Invalid collation '%s'.", name)
+}
+
+// otherFamilies are the first words of the Windows collations whose rules or code page sqlsim does not know.
+var otherFamilies = map[string]struct{}{}
+
+func init() {
+	for _, name := range strings.Fields(`ALBANIAN ARABIC ASSAMESE AZERI BASHKIR BENGALI BOSNIAN BRETON CHINESE CORSICAN CROATIAN CYRILLIC CZECH
+		DANISH DARI DIVEHI ESTONIAN FINNISH FRENCH FRISIAN GEORGIAN GERMAN GREEK HEBREW HUNGARIAN ICELANDIC INDIC JAPANESE KAZAKH KHMER
+		KOREAN LAO LATVIAN LITHUANIAN MACEDONIAN MALTESE MAORI MAPUDUNGAN MODERN MOHAWK NEPALI NORWEGIAN PASHTO PERSIAN POLISH ROMANIAN
+		ROMANSH SAMI SERBIAN SLOVAK SLOVENIAN SYRIAC TAMAZIGHT TATAR THAI TIBETAN TRADITIONAL TURKISH TURKMEN UIGHUR UKRAINIAN UPPER URDU
+		UZBEK VIETNAMESE WELSH YAKUT`) {
+		otherFamilies[name] = struct{}{}
+	}
+}
+
 func (c Collation) family() collationFamily {
 	if i := int(c >> 8); i < len(families) {
 		return families[i]

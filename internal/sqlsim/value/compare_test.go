@@ -89,6 +89,13 @@ func TestUnknownCollations(t *testing.T) {
 			t.Errorf("%q is taken for %s", name, c)
 		}
 	}
+	for name, number := range map[string]int32{"Klingon_CI_AS": 448, "Turkish_CI_AS": UnsupportedNumber, "Japanese_XJIS_140_CS_AS": UnsupportedNumber,
+		"SQL_Latin1_General_CP437_CI_AS": UnsupportedNumber, "Latin1_General_CI_XX": 448, "SQL_Latin1_General_CP1_CI_AS": 0} {
+		_, err := LookupCollation(name)
+		if e, _ := err.(*Error); (e == nil) != (number == 0) || e != nil && e.Number != number {
+			t.Errorf("%s: %v, want error %d", name, err, number)
+		}
+	}
 	for _, name := range []string{"Latin1_General_100_BIN2_UTF8", "Latin1_General_CS_AI_KS_WS", "Latin1_General_BIN"} {
 		coll(t, name)
 	}

@@ -25,3 +25,11 @@ func NewError(number int32, class, state uint8, format string, args ...any) *Err
 func (e *Error) Error() string {
 	return fmt.Sprintf("Msg %d, Level %d, State %d: %s", e.Number, e.Class, e.State, e.Message)
 }
+
+// UnsupportedNumber is the error of something that SQL Server has and sqlsim has not.
+const UnsupportedNumber = 40510
+
+// Unsupported is that error; what names the thing.
+func Unsupported(what string, args ...any) *Error {
+	return NewError(UnsupportedNumber, 16, 1, "sqlsim does not support %s.", fmt.Sprintf(what, args...))
+}

@@ -86,7 +86,7 @@ func formatTemporal(v Value, from, to Type, style int) (string, error) {
 		}
 	}
 	if style == 130 || style == 131 {
-		return "", NewError(50000, 16, 1, "sqlsim does not implement CONVERT style %d (the Hijri calendar).", style)
+		return "", Unsupported("CONVERT style %d (the Hijri calendar)", style)
 	}
 	shown := style
 	if s, ok := sameStyle[style]; ok {

@@ -42,7 +42,7 @@ func textToTemporal(s string, from, to Type, style int, env ConvertEnv) (Value, 
 	case 126, 127:
 		order = "ymd"
 	case 130, 131:
-		return Value{}, NewError(50000, 16, 1, "sqlsim does not implement CONVERT style %d (the Hijri calendar).", style)
+		return Value{}, Unsupported("CONVERT style %d (the Hijri calendar)", style)
 	default:
 		if !legacy {
 			return Value{}, unsupportedStyle(style, from, to)
