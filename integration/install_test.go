@@ -1,0 +1,170 @@
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/microsoft/go-mssqldb/batch"
+
+	"github.com/chokaq/chokaq/db"
+	"github.com/chokaq/chokaq/driver"
+)
+
+// changes installs and lists what that changed.
+func changes(t *testing.T, d *database) []string {
+	t.Helper()
+	var all []string
+	installer := db.Installer{DSN: d.dsn, Progress: func(c db.Change) { all = append(all, c.Action+" "+c.Name) }}
+	if err := installer.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestUpIsRepeatableAndAppliesWhatChanged(t *testing.T) {
+	d := newEmptyDatabase(t)
+	first := changes(t, d)
+	if len(first) < 30 || first[0] != "migrated 000001_init.up.sql" {
+		t.Fatalf("the first run changed %v", first)
+	}
+	if again := changes(t, d); len(again) != 0 {
+		t.Errorf("the second run changed %v", again)
+	}
+	// An object whose recorded text differs is applied again, the grants after it; one that is no longer shipped is dropped.
+	mustExec(t, d.pool, "UPDATE chokaq.SchemaObjects SET Checksum = REPLICATE('0', 64) WHERE ObjectName = N'procedures/ClaimJobs.sql'")
+	mustExec(t, d.pool, "CREATE PROCEDURE chokaq.Old AS RETURN 0")
+	mustExec(t, d.pool, "INSERT INTO chokaq.SchemaObjects (ObjectName, Checksum, AppliedAt, AppliedBy) VALUES (N'procedures/Old.sql', 'x', SYSUTCDATETIME(), N'x')")
+	if got, want := changes(t, d), []string{"applied procedures/ClaimJobs.sql", "applied grants/grants.sql", "dropped procedures/Old.sql"}; !slices.Equal(got, want) {
+		t.Errorf("changed %v, want %v", got, want)
+	}
+}
+
+func TestSeveralInstallersAtOnce(t *testing.T) {
+	d := newEmptyDatabase(t)
+	errs := make(chan error)
+	for range 4 {
+		go func() { errs <- (db.Installer{DSN: d.dsn}).Up(t.Context()) }()
+	}
+	for range 4 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	wantInstalled(t, d)
+}
+
+func wantInstalled(t *testing.T, d *database) {
+	t.Helper()
+	status, err := (db.Installer{DSN: d.dsn}).Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !status.Installed || status.Dirty || status.Version != db.LatestVersion() || len(status.Migrations)+len(status.Objects) > 0 {
+		t.Errorf("status is %+v", status)
+	}
+	if err := d.client(t).Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDownRemovesEverything(t *testing.T) {
+	d := newDatabase(t)
+	enqueueMany(t, d.pool, "q", 3)
+	installer := db.Installer{DSN: d.dsn}
+	for range 2 {
+		if err := installer.Down(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := mustQuery(t, d.pool, "SELECT o.name AS name FROM sys.objects AS o WHERE o.schema_id = SCHEMA_ID(N'chokaq') AND o.type IN ('U', 'P', 'V', 'IF', 'SO') AND o.name <> N'SchemaVersion'")
+	if len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if n := number(t, d.pool, "SELECT COUNT(*) AS n FROM sys.database_principals WHERE name LIKE N'chokaq[_]%' AND type = 'R'"); n != 0 {
+		t.Errorf("%d roles are left", n)
+	}
+	if err := installer.Up(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantInstalled(t, d)
+}
+
+func TestTheScriptInstallsWhatUpInstalls(t *testing.T) {
+	d := newEmptyDatabase(t)
+	var script bytes.Buffer
+	if err := db.Script(&script, "test", true); err != nil {
+		t.Fatal(err)
+	}
+	conn := d.session(t)
+	for range 2 { // it may be run again
+		for _, b := range batch.Split(script.String(), "GO") {
+			mustExec(t, conn, b)
+		}
+		wantInstalled(t, d)
+	}
+	if got := changes(t, d); len(got) != 0 {
+		t.Errorf("after the script, Up still changed %v", got)
+	}
+}
+
+func TestAMigrationLeftInDoubtIsSettled(t *testing.T) {
+	for _, happened := range []bool{true, false} {
+		d := newEmptyDatabase(t)
+		if happened {
+			changes(t, d)
+		} else {
+			mustExec(t, d.pool, "CREATE SCHEMA chokaq")
+			mustExec(t, d.pool, "CREATE TABLE chokaq.SchemaVersion (version bigint NOT NULL PRIMARY KEY, dirty bit NOT NULL)")
+			mustExec(t, d.pool, "INSERT INTO chokaq.SchemaVersion VALUES (1, 0)")
+		}
+		mustExec(t, d.pool, "UPDATE chokaq.SchemaVersion SET dirty = 1")
+		got := changes(t, d)
+		if len(got) == 0 || got[0] != "repaired migrations/000001_init.up.sql" || slices.Contains(got, "migrated 000001_init.up.sql") == happened {
+			t.Errorf("happened=%v: changed %v", happened, got)
+		}
+		wantInstalled(t, d)
+	}
+}
+
+func TestAnotherSchemaVersionIsRefused(t *testing.T) {
+	d := newEmptyDatabase(t)
+	check := func() error { return d.client(t).Check(t.Context()) }
+	if err := check(); !errors.Is(err, driver.ErrSchema) || !strings.Contains(err.Error(), "migrate up") {
+		t.Errorf("with no schema: %v", err)
+	}
+	changes(t, d)
+	mustExec(t, d.pool, "UPDATE chokaq.SchemaVersion SET version = 0")
+	if err := check(); !errors.Is(err, driver.ErrSchema) || !strings.Contains(err.Error(), "version 0") {
+		t.Errorf("with an older schema: %v", err)
+	}
+	mustExec(t, d.pool, "UPDATE chokaq.SchemaVersion SET version = 9999")
+	if err := check(); err != nil {
+		t.Errorf("a newer schema that still serves this client is refused: %v", err)
+	}
+	if err := (db.Installer{DSN: d.dsn}).Up(t.Context()); !errors.Is(err, db.ErrNewer) {
+		t.Errorf("Up on a newer schema: %v", err)
+	}
+	// A newer schema that has left this client behind.
+	text, err := db.Objects.ReadFile("procedures/GetInstallation.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, d.pool, strings.Replace(string(text), "CONVERT(bigint, 1) AS OldestClientSchemaVersion", "CONVERT(bigint, 9000) AS OldestClientSchemaVersion", 1))
+	if err := check(); !errors.Is(err, driver.ErrSchema) || !strings.Contains(err.Error(), "Upgrade this program") {
+		t.Errorf("with a newer schema: %v", err)
+	}
+}
+
+func TestCompatibilityLevelIsChecked(t *testing.T) {
+	d := newEmptyDatabase(t)
+	mustExec(t, d.pool, "ALTER DATABASE "+d.name+" SET COMPATIBILITY_LEVEL = 120")
+	err := (db.Installer{DSN: d.dsn}).Up(t.Context())
+	wantError(t, err, 51016, "130", "Nothing was changed")
+	mustExec(t, d.pool, "ALTER DATABASE "+d.name+" SET COMPATIBILITY_LEVEL = 130")
+	if err := (db.Installer{DSN: d.dsn}).Up(t.Context()); err != nil {
+		t.Errorf("after raising the level: %v", err)
+	}
+}
