@@ -87,6 +87,7 @@ func (s *Session) run(ctx context.Context, fr *frame, st tsql.Statement) (flow, 
 		return flowNext, context.Cause(ctx)
 	}
 	fr.line = st.Position().Line
+	s.statement++
 	switch st := st.(type) {
 	case *tsql.Block:
 		return s.runList(ctx, fr, st.Body)

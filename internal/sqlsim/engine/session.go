@@ -33,7 +33,9 @@ type Session struct {
 	caught     []*value.Error // errors of the CATCH blocks that are being executed
 	level      int            // @@NESTLEVEL
 	insertExec int            // INSERT ... EXEC statements that are being executed
-	resumed    bool           // the batch goes on after an error that ended a scope
+	statement  uint64         // counts the statements run
+	randAt     uint64         // the statement that random is RAND() of
+	random     float64
 
 	sessionContext map[string]contextValue
 	prepared       map[string]*preparedBody
