@@ -1,0 +1,39 @@
+# ChokaQ for SQL Server. "make" or "make help" lists the targets.
+
+GO      ?= go
+DIR     ?= .
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMPOSE  = docker compose -f docker-compose.mssql.yml
+LDFLAGS  = -s -w -X main.version=$(VERSION)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint build bench up down test-mssql
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: build ## Show the whole life of the queue on the files of DIR (default: this repository), without SQL Server
+	./bin/chokaq-worker demo --dir "$(DIR)"
+
+test: ## Run every test with the race detector, on sqlsim (or on the server in CHOKAQ_TEST_DSN)
+	$(GO) test -race -timeout 9m ./...
+
+lint: ## Check format, vet and staticcheck
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt-ed:"; echo "$$bad"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+build: ## Build bin/chokaq-worker, a static binary
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/chokaq-worker ./cmd/chokaq-worker
+
+bench: ## Print benchmarks in the form that benchstat reads
+	$(GO) test -run '^$$' -bench . -benchmem -count $${COUNT:-1} ./integration ./driver
+
+up: ## Start SQL Server 2022 with Agent, the schema, and two workers (needs Docker)
+	$(COMPOSE) up --build --detach --wait
+
+down: ## Stop them and remove their data
+	$(COMPOSE) down --volumes
+
+test-mssql: ## Run the integration suite on the SQL Server of "make up"
+	CHOKAQ_TEST_DSN="$${CHOKAQ_TEST_DSN:-sqlserver://sa:$${MSSQL_SA_PASSWORD:-Chokaq-Dev-2022}@127.0.0.1:1433?encrypt=true&TrustServerCertificate=true}" $(GO) test -race -timeout 30m -count 1 ./integration
