@@ -73,7 +73,9 @@ func intLiteral(text string) (*scalar, error) {
 	if len(digits) <= 10 {
 		n, err := strconv.ParseInt("0"+digits, 10, 64)
 		if err == nil && n <= math.MaxInt32 {
-			return constScalar(value.Type{Kind: value.Int}, value.NewInt(value.Int, n)), nil
+			s := constScalar(value.Type{Kind: value.Int}, value.NewInt(value.Int, n))
+			s.digits = uint8(max(len(digits), 1))
+			return s, nil
 		}
 	}
 	return decimalLiteral(text)

@@ -33,13 +33,15 @@ func compileUnary(sc *scope, e *tsql.Unary) (*scalar, error) {
 		if k == value.TinyInt {
 			typ.Kind = value.SmallInt
 		}
-		return newScalar(typ, x.nullable, func(rc *rowCtx) (value.Value, error) {
+		out := newScalar(typ, x.nullable, func(rc *rowCtx) (value.Value, error) {
 			v, err := x.eval(rc)
 			if err != nil || v.IsNull() {
 				return v.WithKind(typ.Kind), err
 			}
 			return negate(v, typ)
-		}, x), nil
+		}, x)
+		out.digits = x.digits
+		return out, nil
 	}
 	switch {
 	case k == value.Unknown:
@@ -137,7 +139,7 @@ func binaryScalar(sc *scope, op string, l, r *scalar) (*scalar, error) {
 	case "<<", ">>":
 		return shiftScalar(op, l, r)
 	}
-	typ, err := value.ResultType(op, l.typ, r.typ)
+	typ, err := value.ResultType(op, besideDecimal(l, r), besideDecimal(r, l))
 	if err != nil {
 		return nil, err
 	}
@@ -183,6 +185,15 @@ func binaryScalar(sc *scope, op string, l, r *scalar) (*scalar, error) {
 		return v, nil
 	}
 	return out, nil
+}
+
+// besideDecimal is the type of s as an operand beside other: an integer constant beside a
+// decimal has no more precision than its digits.
+func besideDecimal(s, other *scalar) value.Type {
+	if s.digits > 0 && other.typ.Kind == value.Decimal {
+		return value.Type{Kind: value.Decimal, Precision: s.digits}
+	}
+	return s.typ
 }
 
 // operandValue converts the text operand of an arithmetic operator, with the error that

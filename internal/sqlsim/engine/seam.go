@@ -79,6 +79,9 @@ type scalar struct {
 	subqueries bool
 	// column is the ordinal when the expression is a bare column of this level, else -1.
 	column int
+	// digits is the number of digits of an integer constant, which counts as a numeric of just
+	// that precision beside a decimal; 0 for anything else.
+	digits uint8
 	// isJSON: the text is JSON that FOR JSON and JSON_MODIFY embed as it is.
 	isJSON bool
 	// coercible tells whether the collation is implicit, explicit or a coercible default.
