@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/chokaq/chokaq/internal/sqlsim/storage"
+	"github.com/chokaq/chokaq/internal/sqlsim/value"
+)
+
+// exec is the state of one running statement.
+type exec struct {
+	p       *planner
+	ctx     context.Context
+	fr      *frame
+	tx      *storage.Txn
+	private *storage.Txn // of table variables; begun on first use
+	snap    *storage.Snapshot
+	located []located
+	working map[*recursion][][]value.Value
+	notices []*value.Error
+
+	identity    value.Value
+	hasIdentity bool
+}
+
+// execOf returns the exec that a row context carries.
+func execOf(rc *rowCtx) *exec {
+	x, _ := rc.exec.(*exec)
+	return x
+}
+
+// newExec begins a statement.
+func (p *planner) newExec(ctx context.Context, fr *frame) (*exec, error) {
+	tx, err := p.txn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &exec{p: p, ctx: ctx, fr: fr, tx: tx, working: map[*recursion][][]value.Value{}}, nil
+}
+
+// end closes what the statement held; failed undoes what it did to table variables.
+func (x *exec) end(failed bool) {
+	if x.private != nil {
+		if failed {
+			x.private.Rollback()
+		} else {
+			x.private.Commit()
+		}
+	}
+	x.snap.Close()
+}
+
+// statementSnapshot is what a statement sees under READ_COMMITTED_SNAPSHOT.
+func (x *exec) statementSnapshot() *storage.Snapshot {
+	if x.snap == nil {
+		x.snap = x.p.srv.store.OpenSnapshot()
+	}
+	return x.snap
+}
+
+// transactionSnapshot is what a transaction sees under SNAPSHOT isolation: it begins
+// with the first access to data.
+func (x *exec) transactionSnapshot() *storage.Snapshot {
+	if x.tx.Snapshot == nil {
+		x.tx.Snapshot = x.p.srv.store.OpenSnapshot()
+	}
+	return x.tx.Snapshot
+}
+
+// txOf returns the transaction that reads and writes t. Table variables have their
+// own, because a rollback does not touch them.
+func (x *exec) txOf(t *table) *storage.Txn {
+	if !t.variable {
+		return x.tx
+	}
+	if x.private == nil {
+		x.private = x.p.srv.store.Begin(&storage.Party{ID: x.p.party.ID})
+		x.private.Counters = &x.p.counters
+	}
+	return x.private
+}
+
+// errStale says that a plan was made for a catalog that has changed since.
+type errStale struct{}
+
+func (errStale) Error() string { return "the plan is out of date" }
+
+// open locks the table as reading it demands, and returns how to read.
+func (x *exec) open(t *table, h tableHints, write bool) (storage.Read, error) {
+	read, mode, d, err := x.reading(t, h, write)
+	if err != nil {
+		return read, err
+	}
+	if mode == storage.ModeNone {
+		return read, nil
+	}
+	if mode != storage.ModeSchS && mode != storage.ModeX && t.noRowLocks() {
+		// An index without row locks is locked as a whole.
+		mode |= storage.ModeS
+		if read.Lock != storage.ModeS {
+			mode = storage.ModeX
+		}
+	}
+	wait := x.tx.Wait
+	if h.noWait {
+		x.tx.Wait = 0
+	}
+	err = x.tx.LockTable(x.ctx, t.data, mode, d)
+	x.tx.Wait = wait
+	if err != nil {
+		return read, err
+	}
+	if t.obj != nil && t.obj.dropped {
+		return read, errStale{}
+	}
+	return read, nil
+}
+
+func (t *table) noRowLocks() bool {
+	for _, ix := range t.indexes {
+		if !ix.rowLocks && !ix.pageLocks {
+			return true
+		}
+	}
+	return false
+}
