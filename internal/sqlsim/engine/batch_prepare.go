@@ -18,6 +18,7 @@ type preparedBody struct {
 	database         string
 	scalars          map[scalarKey]*scalar
 	predicates       map[tsql.Expr]*predicate
+	checked          bool // its statements have been compiled ahead for this version
 	compounds        map[*tsql.SetVar]tsql.Expr
 }
 
@@ -217,6 +218,7 @@ func (p *preparedBody) refresh(s *Session) {
 		clear(p.scalars)
 		clear(p.predicates)
 		p.version = v
+		p.checked = false
 	}
 }
 

@@ -27,10 +27,12 @@ func (s *Session) runFrame(ctx context.Context, fr *frame) error {
 		fr.closeCursors()
 		s.be.endFrame(ctx, fr)
 	}()
-	if c, ok := s.be.(statementChecker); ok {
+	fr.prog.refresh(s)
+	if c, ok := s.be.(statementChecker); ok && !fr.prog.checked {
 		if err := s.checkList(c, fr, fr.prog.stmts); err != nil {
 			return err
 		}
+		fr.prog.checked = true
 	}
 	_, err := s.runList(ctx, fr, fr.prog.stmts)
 	return err
@@ -118,10 +120,26 @@ func (s *Session) run(ctx context.Context, fr *frame, st tsql.Statement) (flow, 
 		return flowNext, nil
 	}
 	s.stmtTime = s.clk.Now().UTC()
-	if err := s.runSimple(ctx, fr, st); err != nil {
-		return flowNext, s.fail(fr, st, err)
+	err := s.runSimple(ctx, fr, st)
+	if err == nil {
+		return flowNext, nil
 	}
-	return flowNext, nil
+	err = s.fail(fr, st, err)
+	if endsRequest(err) {
+		return flowNext, err
+	}
+	// The statement's place in the stream of results ends, behind its message.
+	if e := fr.sink.Done(CommandOther, 0, false); e != nil {
+		return flowNext, e
+	}
+	return flowNext, err
+}
+
+// endsRequest reports an error that is no error of the batch: the client has gone or
+// has canceled.
+func endsRequest(err error) bool {
+	var r *raised
+	return err != nil && !errors.As(err, &r)
 }
 
 // condition evaluates IF or WHILE; a failed one counts as false when the batch goes on.
@@ -293,10 +311,6 @@ func (s *Session) runPlanned(ctx context.Context, fr *frame, st tsql.Statement) 
 		var r *raised
 		if errors.As(err, &e) && !errors.As(err, &r) {
 			s.rowCount = 0
-			if s.tryDepth == 0 {
-				// The statement's place in the stream of results ends, too.
-				defer func() { _ = fr.sink.Done(CommandOther, 0, false) }()
-			}
 		}
 		return err
 	}

@@ -52,13 +52,13 @@ var unsupportedFunctions = map[string]bool{}
 
 func init() {
 	for _, n := range strings.Fields(`asymkey_id asymkeyproperty cert_id certencoded certprivatekey certproperty
-columns_updated connectionproperty crypt_gen_random cursor_status decryptbyasymkey decryptbycert decryptbykey
+columns_updated connectionproperty cursor_status decryptbyasymkey decryptbycert decryptbykey
 decryptbykeyautoasymkey decryptbykeyautocert decryptbypassphrase encryptbyasymkey encryptbycert encryptbykey
 encryptbypassphrase eventdata filegroup_id filegroup_name filegroupproperty file_id file_idex file_name fileproperty
 fulltextcatalogproperty fulltextserviceproperty get_filestream_transaction_context hashbytes_md2 indexkey_property
-is_objectsigned key_guid key_id key_name loginproperty min_active_rowversion newsequentialid openxml
-original_db_name permissions pwdcompare pwdencrypt regexp_count regexp_instr regexp_like regexp_replace
-regexp_substr rowcount_big sign_by signbyasymkey signbycert symkeyproperty textptr textvalid trigger_nestlevel
+is_objectsigned key_guid key_id key_name loginproperty min_active_rowversion openxml
+permissions pwdcompare pwdencrypt regexp_count regexp_instr regexp_like regexp_replace
+regexp_substr sign_by signbyasymkey signbycert symkeyproperty textptr textvalid
 verifysignedbyasymkey verifysignedbycert vector_distance vector_norm vector_normalize edit_distance
 edit_distance_similarity jaro_winkler_distance jaro_winkler_similarity json_contains unistr product base64_encode base64_decode
 change_tracking_current_version change_tracking_min_valid_version`) {

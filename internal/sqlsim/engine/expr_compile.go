@@ -57,7 +57,7 @@ func compileNode(sc *scope, e tsql.Expr) (*scalar, error) {
 	case *tsql.Convert:
 		return compileCast(sc, e.X, e.Type, e.Style, e.Try)
 	case *tsql.ParseCall:
-		return nil, tsql.Unsupported(e.Line, "PARSE and TRY_PARSE")
+		return compileParse(sc, e)
 	case *tsql.FuncCall:
 		return compileCall(sc, e)
 	case *tsql.JSONObject:

@@ -54,7 +54,14 @@ func compileCondition(sc *scope, e tsql.Expr) (*predicate, error) {
 	case *tsql.Quantified:
 		return compileQuantified(sc, e)
 	case *tsql.UpdateCheck:
-		return nil, tsql.Unsupported(e.Line, "UPDATE(column) outside a trigger")
+		return newVolatilePredicate(func(rc *rowCtx) (tristate, error) {
+			for f := rc.frame; f != nil; f = f.parent {
+				if t, ok := f.trigger.(updatedColumns); ok {
+					return truth(t.updatedColumn(e.Column)), nil
+				}
+			}
+			return isUnknown, sqlError(421, 16, 1, "UPDATE() can be used only inside a trigger.")
+		}), nil
 	}
 	return nil, sqlError(4145, 15, 1, "An expression of non-boolean type specified in a context where a condition is expected.")
 }
@@ -72,6 +79,14 @@ func newPredicate(eval func(*rowCtx) (tristate, error), children ...*scalar) *pr
 		p.absorb(c)
 	}
 	return p
+}
+
+// updatedColumns is what a trigger's state may tell UPDATE(column).
+type updatedColumns interface{ updatedColumn(name string) bool }
+
+// newVolatilePredicate makes a condition that depends on more than columns and variables.
+func newVolatilePredicate(eval func(*rowCtx) (tristate, error)) *predicate {
+	return &predicate{eval: eval}
 }
 
 func (p *predicate) absorb(c *scalar) {

@@ -56,6 +56,11 @@ func (s *Session) runExec(ctx context.Context, fr *frame, st *tsql.Exec, sink Si
 		return err
 	}
 	s.lastError = 0
+	if fr.parent == nil && fr.module == nil && sink == fr.sink {
+		if err := sink.Return(status); err != nil {
+			return err
+		}
+	}
 	if st.ReturnVar != "" {
 		return fr.assignVariable(st.ReturnVar, intValue(int64(status)), intType)
 	}

@@ -47,6 +47,8 @@ type scope struct {
 	// sets both around compileSubquery, and so works out a subquery's outer columns.
 	capture map[int]bool
 	passed  bool
+	// inDefault: the expression is a column's default, where NEWSEQUENTIALID() may stand.
+	inDefault bool
 	// noSubquery refuses subqueries with this error (CHECK, computed columns: 1046).
 	noSubquery error
 }
