@@ -47,6 +47,7 @@ type Session struct {
 
 	mu      sync.Mutex
 	killed  context.CancelCauseFunc // of the running request
+	onKill  func()                  // closes the connection
 	dead    bool
 	started time.Time
 }
@@ -121,6 +122,9 @@ func (s *Session) Kill() {
 	defer s.mu.Unlock()
 	if s.killed != nil {
 		s.killed(errKilled)
+	}
+	if s.onKill != nil {
+		s.onKill()
 	}
 }
 

@@ -24,3 +24,10 @@ func (s *Session) TransactionID() uint64 {
 	}
 	return s.txn.id
 }
+
+// OnKill sets what ends the session's connection when KILL ends the session.
+func (s *Session) OnKill(hangUp func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onKill = hangUp
+}

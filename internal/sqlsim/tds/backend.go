@@ -40,4 +40,6 @@ type Session interface {
 	TransactionID() uint64
 	// SPID is the session's number, @@SPID.
 	SPID() int
+	// OnKill is given what ends the connection, for KILL to call from another goroutine.
+	OnKill(hangUp func())
 }

@@ -62,6 +62,7 @@ type scriptedSession struct {
 	login  engine.Login
 	tran   uint64
 	nextID uint64
+	hangUp func()
 }
 
 func (s *scriptedSession) Batch(ctx context.Context, sql string, sink engine.Sink) error {
@@ -117,6 +118,7 @@ func (s *scriptedSession) Database() string {
 func (s *scriptedSession) Collation() value.Collation { return value.DefaultCollation }
 func (s *scriptedSession) TransactionID() uint64      { return s.tran }
 func (s *scriptedSession) SPID() int                  { return s.id }
+func (s *scriptedSession) OnKill(hangUp func())       { s.hangUp = hangUp }
 
 // echoParams answers a call with a row of its parameters, as sp_executesql of
 // "SELECT @p1, @p2" would.

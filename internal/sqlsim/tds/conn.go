@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/chokaq/chokaq/internal/sqlsim/engine"
@@ -33,7 +32,6 @@ type conn struct {
 	login   login7
 	version version
 	session Session
-	id      atomic.Int64
 	resp    response
 
 	mu        sync.Mutex
@@ -291,7 +289,7 @@ func (c *conn) logIn(m message) error {
 		return err
 	}
 	c.session = session
-	c.id.Store(int64(session.SPID()))
+	session.OnKill(func() { c.nc.Close() })
 	c.server.logins.Add(1)
 	c.welcome()
 	if err := c.resp.out.end(); err != nil {

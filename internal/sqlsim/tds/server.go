@@ -179,19 +179,6 @@ func (s *Server) DropConnections() {
 	}
 }
 
-// DropSession breaks the connection of one session, as KILL does; false if there is none.
-func (s *Server) DropSession(id int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.conns {
-		if c.id.Load() == int64(id) {
-			c.nc.Close()
-			return true
-		}
-	}
-	return false
-}
-
 // Counters tells what was done so far.
 func (s *Server) Counters() Counters {
 	return Counters{
