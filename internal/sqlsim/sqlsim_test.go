@@ -180,6 +180,29 @@ func TestKill(t *testing.T) {
 	}
 }
 
+func TestDatabaseIsTakenFromItsUsers(t *testing.T) {
+	s, db := start(t, Options{})
+	exec(t, db, "CREATE DATABASE busy")
+	users, err := sql.Open("sqlserver", s.DSN("busy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer users.Close()
+	exec(t, users, "CREATE TABLE dbo.T (id int)")
+	tx, err := users.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	exec(t, tx, "INSERT dbo.T VALUES (1)")
+	var e mssql.Error
+	if _, err := db.Exec("DROP DATABASE busy"); !errors.As(err, &e) || e.Number != 3702 {
+		t.Errorf("%v, want error 3702", err)
+	}
+	exec(t, db, "ALTER DATABASE busy SET SINGLE_USER WITH ROLLBACK IMMEDIATE")
+	exec(t, db, "DROP DATABASE busy")
+}
+
 func TestClockCanBePutForward(t *testing.T) {
 	s, db := start(t, Options{})
 	s.AdjustableClock().Advance(48 * time.Hour)

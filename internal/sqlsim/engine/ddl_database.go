@@ -67,7 +67,7 @@ func (p *planner) dropDatabase(ctx context.Context, st *tsql.DropObject, name ts
 		return lineAt(sqlError(3701, 11, 1, "Cannot drop the database '%s', because it does not exist or you do not have permission.", name.Name), name.Pos)
 	}
 	for _, s := range p.srv.sessions {
-		if s.db == db {
+		if s.current.Load() == db {
 			return lineAt(sqlError(3702, 16, 3, "Cannot drop database \"%s\" because it is currently in use.", name.Name), name.Pos)
 		}
 	}
@@ -136,7 +136,7 @@ func (p *planner) exclusive(ctx context.Context, db *database, with []string) er
 		defer p.srv.mu.RUnlock()
 		var list []*planner
 		for _, s := range p.srv.sessions {
-			if s != p && s.db == db {
+			if s != p && s.current.Load() == db {
 				list = append(list, s)
 			}
 		}
@@ -153,8 +153,9 @@ func (p *planner) exclusive(ctx context.Context, db *database, with []string) er
 		return sqlError(5070, 16, 2, "Database state cannot be changed while other users are using the database '%s'", db.name)
 	}
 	for _, s := range list {
-		s.sess.Kill()
-		go s.sess.Close()
+		if err := s.sess.End(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -48,6 +48,7 @@ type Session struct {
 	mu      sync.Mutex
 	killed  context.CancelCauseFunc // of the running request
 	onKill  func()                  // closes the connection
+	gone    chan struct{}           // closed when Close has done its work
 	dead    bool
 	started time.Time
 }
@@ -66,7 +67,7 @@ type sessionOptions struct {
 // newSession makes a session in its initial state. The planning half sets the backend's
 // own part up before the first request.
 func newSession(o sessionOptions) *Session {
-	s := &Session{be: o.backend, clk: o.clock, spid: o.spid, login: o.login}
+	s := &Session{be: o.backend, clk: o.clock, spid: o.spid, login: o.login, gone: make(chan struct{})}
 	s.clear()
 	s.started = o.clock.Now()
 	return s
@@ -113,6 +114,7 @@ func (s *Session) Close() {
 	}
 	s.rollbackAll()
 	s.be.resetSession(context.Background(), true)
+	close(s.gone)
 }
 
 // Kill ends the running request and marks the session dead; its connection is then to
@@ -125,6 +127,23 @@ func (s *Session) Kill() {
 	}
 	if s.onKill != nil {
 		s.onKill()
+	}
+}
+
+// End is Kill that waits until the session has ended, with what it had open rolled back.
+func (s *Session) End(ctx context.Context) error {
+	s.Kill()
+	s.mu.Lock()
+	owned := s.onKill != nil
+	s.mu.Unlock()
+	if !owned { // no connection, whose owner would close it
+		s.Close()
+	}
+	select {
+	case <-s.gone:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
