@@ -222,36 +222,53 @@ func (p *preparedBody) refresh(s *Session) {
 	}
 }
 
-// eval evaluates a control expression, converted to a type unless that is Unknown.
-func (fr *frame) eval(ctx context.Context, e tsql.Expr, typ value.Type) (value.Value, error) {
+// compiled is a control expression, compiled once and converted to a type unless that is Unknown.
+func (fr *frame) compiled(e tsql.Expr, typ value.Type) (*scalar, error) {
 	fr.prog.refresh(fr.sess)
 	key := scalarKey{e, typ}
-	s := fr.prog.scalars[key]
-	if s == nil {
-		var err error
-		if s, err = compileScalar(fr.scope(), e); err != nil {
-			return value.Value{}, err
+	if s := fr.prog.scalars[key]; s != nil {
+		return s, nil
+	}
+	s, err := compileScalar(fr.scope(), e)
+	if err != nil {
+		return nil, err
+	}
+	if typ.Kind != value.Unknown {
+		if s, err = assignTo(s, typ); err != nil {
+			return nil, atLine(err, e.Position().Line)
 		}
-		if typ.Kind != value.Unknown {
-			if s, err = assignTo(s, typ); err != nil {
-				return value.Value{}, atLine(err, e.Position().Line)
-			}
-		}
-		fr.prog.scalars[key] = s
+	}
+	fr.prog.scalars[key] = s
+	return s, nil
+}
+
+func (fr *frame) compiledPredicate(e tsql.Expr) (*predicate, error) {
+	fr.prog.refresh(fr.sess)
+	if p := fr.prog.predicates[e]; p != nil {
+		return p, nil
+	}
+	p, err := compilePredicate(fr.scope(), e)
+	if err != nil {
+		return nil, err
+	}
+	fr.prog.predicates[e] = p
+	return p, nil
+}
+
+// eval evaluates a control expression.
+func (fr *frame) eval(ctx context.Context, e tsql.Expr, typ value.Type) (value.Value, error) {
+	s, err := fr.compiled(e, typ)
+	if err != nil {
+		return value.Value{}, err
 	}
 	return s.eval(fr.rowCtx(ctx))
 }
 
 // test evaluates a control condition.
 func (fr *frame) test(ctx context.Context, e tsql.Expr) (bool, error) {
-	fr.prog.refresh(fr.sess)
-	p := fr.prog.predicates[e]
-	if p == nil {
-		var err error
-		if p, err = compilePredicate(fr.scope(), e); err != nil {
-			return false, err
-		}
-		fr.prog.predicates[e] = p
+	p, err := fr.compiledPredicate(e)
+	if err != nil {
+		return false, err
 	}
 	t, err := p.eval(fr.rowCtx(ctx))
 	return t == isTrue, err

@@ -42,6 +42,9 @@ func (s *Session) runFrame(ctx context.Context, fr *frame) error {
 // column or function runs nothing.
 func (s *Session) checkList(c statementChecker, fr *frame, list []tsql.Statement) error {
 	for _, st := range list {
+		if _, ok := st.(*tsql.Use); ok {
+			return nil // the names behind it are another database's
+		}
 		if err := s.checkStatement(c, fr, st); err != nil {
 			var e *value.Error
 			if errors.As(err, &e) {
@@ -58,11 +61,17 @@ func (s *Session) checkStatement(c statementChecker, fr *frame, st tsql.Statemen
 	case *tsql.Block:
 		return s.checkList(c, fr, st.Body)
 	case *tsql.If:
+		if err := c.checkStatement(fr, st); err != nil {
+			return err
+		}
 		if err := s.checkStatement(c, fr, st.Then); err != nil || st.Else == nil {
 			return err
 		}
 		return s.checkStatement(c, fr, st.Else)
 	case *tsql.While:
+		if err := c.checkStatement(fr, st); err != nil {
+			return err
+		}
 		return s.checkStatement(c, fr, st.Body)
 	case *tsql.TryCatch:
 		if err := s.checkList(c, fr, st.Try); err != nil {
