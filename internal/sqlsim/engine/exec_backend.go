@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/chokaq/chokaq/internal/sqlsim/storage"
@@ -20,9 +21,10 @@ type planner struct {
 	client    Login
 	login     *login // effective
 	original  *login
-	home      *database // where the session began
-	db        *database // current; while a module runs, that of the module
-	identity  *table    // IDENTITY_INSERT is ON for it
+	home      *database                // where the session began
+	db        *database                // current; while a module runs, that of the module
+	current   atomic.Pointer[database] // that of USE, for other sessions to see
+	identity  *table                   // IDENTITY_INSERT is ON for it
 	counters  storage.Counters
 	connected time.Time
 	lastBatch time.Time
@@ -48,7 +50,10 @@ func (p *planner) context() *database { return p.db }
 
 func (p *planner) ctx() context.Context { return p.sess.context() }
 
-func (p *planner) setDatabase(db *database) { p.db = db }
+func (p *planner) setDatabase(db *database) {
+	p.db = db
+	p.current.Store(db)
+}
 
 // transaction is a storage transaction as the language half sees it.
 type transaction struct {
