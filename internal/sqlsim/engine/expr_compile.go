@@ -236,7 +236,7 @@ func markOuter(at *scope, passed []*scope, ords []int) {
 func columnScalar(sc, at *scope, ord, depth int, passed []*scope) *scalar {
 	c := at.cols[ord]
 	s := &scalar{typ: c.typ, nullable: c.nullable, column: -1, name: c.name}
-	if c.typ.Kind.IsCharacter() {
+	if c.typ.Kind.IsCharacter() && !c.coercible {
 		s.coercible = implicitCollation
 	}
 	if depth == 0 {

@@ -304,7 +304,7 @@ func queryColumns(q *boundQuery, alias string, names []string, schema string, po
 			return nil, lineAt(sqlError(8156, 16, 1, "The column '%s' was specified multiple times for '%s'.", name, alias), pos)
 		}
 		seen[foldName(name)] = !c.hidden || seen[foldName(name)]
-		cols[i] = scopeCol{qualifier: alias, name: name, typ: c.typ, nullable: c.nullable, hidden: c.hidden, schema: schema}
+		cols[i] = scopeCol{qualifier: alias, name: name, typ: c.typ, nullable: c.nullable, hidden: c.hidden, schema: schema, coercible: c.collate == coercibleDefault && c.base == nil}
 	}
 	return cols, nil
 }
@@ -483,8 +483,9 @@ func (b *selectBinder) bindValues(it *fromItem, s *tsql.ValuesTable) ([]scopeCol
 	sc := b.lateralScope()
 	var types []value.Type
 	var nullable []bool
+	var columns [][]*scalar
 	for r, exprs := range s.Rows {
-		if r > 0 && len(exprs) != len(types) {
+		if r > 0 && len(exprs) != len(columns) {
 			return nil, lineAt(sqlError(10709, 16, 1, "The number of columns for each row in a table value constructor must be the same."), s.Pos)
 		}
 		var row []*scalar
@@ -500,18 +501,20 @@ func (b *selectBinder) bindValues(it *fromItem, s *tsql.ValuesTable) ([]scopeCol
 			b.outer = b.outer || v.outerRefs
 			row = append(row, v)
 			if r == 0 {
-				types = append(types, v.typ)
-				nullable = append(nullable, v.nullable)
-			} else {
-				t, err := commonType(types[i], v.typ)
-				if err != nil {
-					return nil, err
-				}
-				types[i] = t
-				nullable[i] = nullable[i] || v.nullable
+				columns = append(columns, nil)
+				nullable = append(nullable, false)
 			}
+			columns[i] = append(columns[i], v)
+			nullable[i] = nullable[i] || v.nullable
 		}
 		it.literal = append(it.literal, row)
+	}
+	for _, list := range columns {
+		t, err := unifyTypes(list, "VALUES operator")
+		if err != nil {
+			return nil, lineIn(err, s.Pos)
+		}
+		types = append(types, typeForUnknown(t))
 	}
 	b.lateralUses(it, sc)
 	for _, row := range it.literal {
@@ -531,7 +534,7 @@ func (b *selectBinder) bindValues(it *fromItem, s *tsql.ValuesTable) ([]scopeCol
 	}
 	var cols []scopeCol
 	for i, name := range s.Columns {
-		cols = append(cols, scopeCol{qualifier: s.Alias, name: name, typ: typeForUnknown(types[i]), nullable: nullable[i]})
+		cols = append(cols, scopeCol{qualifier: s.Alias, name: name, typ: types[i], nullable: nullable[i], coercible: strongest(columns[i]) == coercibleDefault})
 	}
 	return cols, nil
 }

@@ -44,6 +44,7 @@ type outCol struct {
 	base    *baseColumn
 	hidden  bool
 	collate coercibility
+	unknown bool      // an untyped NULL
 	json    bool      // text that is JSON by its origin
 	from    *fromItem // the source of a plain column, for FOR JSON AUTO
 }

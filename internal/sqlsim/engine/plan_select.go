@@ -92,7 +92,7 @@ func (b *binder) bindSelect(sel *tsql.Select, q *tsql.Query, parent *scope, env 
 		if it.name == "" && it.s.name != "" && !it.alias {
 			it.name = it.s.name
 		}
-		col := outCol{name: it.name, typ: typeForUnknown(it.s.typ), nullable: it.s.nullable, collate: it.s.coercible}
+		col := outCol{name: it.name, typ: typeForUnknown(it.s.typ), nullable: it.s.nullable, collate: it.s.coercible, unknown: it.s.typ.Kind == value.Unknown}
 		if group == nil && it.s.column >= 0 {
 			col.base = sb.baseOf(it.s.column)
 			for _, src := range sb.list {

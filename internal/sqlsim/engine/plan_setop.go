@@ -26,12 +26,14 @@ func (b *binder) bindSetOp(s *tsql.SetOp, parent *scope, env *bindEnv) (*boundQu
 	cols := make([]outCol, len(l.cols))
 	convL, convR := make([]*scalar, len(cols)), make([]*scalar, len(cols))
 	for i := range cols {
-		t, err := commonType(rawType(l, i), rawType(r, i))
+		lt := &scalar{typ: rawType(l, i), coercible: l.cols[i].collate}
+		rt := &scalar{typ: rawType(r, i), coercible: r.cols[i].collate}
+		raw, err := unifyTypes([]*scalar{lt, rt}, s.Op+" operator")
 		if err != nil {
-			return nil, err
+			return nil, lineIn(err, s.Pos)
 		}
-		t = typeForUnknown(t)
-		cols[i] = outCol{name: l.cols[i].name, typ: t, nullable: l.cols[i].nullable || r.cols[i].nullable}
+		t := typeForUnknown(raw)
+		cols[i] = outCol{name: l.cols[i].name, typ: t, nullable: l.cols[i].nullable || r.cols[i].nullable, collate: strongest([]*scalar{lt, rt}), unknown: raw.Kind == value.Unknown}
 		if convL[i], err = convertColumn(l.cols[i], i, t); err != nil {
 			return nil, err
 		}
@@ -115,12 +117,22 @@ func (b *binder) bindSetOp(s *tsql.SetOp, parent *scope, env *bindEnv) (*boundQu
 	return &boundQuery{cols: cols, run: run, outer: l.outer || r.outer, rows: l.rows + r.rows, into: l.into}, nil
 }
 
-func rawType(q *boundQuery, i int) value.Type { return q.cols[i].typ }
+// rawType is the type of a column for finding a common one: NULL fits any.
+func rawType(q *boundQuery, i int) value.Type {
+	if q.cols[i].unknown {
+		return value.Type{Kind: value.Unknown}
+	}
+	return q.cols[i].typ
+}
 
 // convertColumn converts column i of a row to a type; nil when it has it already.
 func convertColumn(c outCol, i int, to value.Type) (*scalar, error) {
 	if c.typ == to {
 		return nil, nil
+	}
+	if c.unknown {
+		null := value.NewNull(to.Kind)
+		return &scalar{typ: to, nullable: true, column: -1, eval: func(*rowCtx) (value.Value, error) { return null, nil }}, nil
 	}
 	return coerceTo(colScalar(i, c.typ, c.nullable, c.name), to)
 }

@@ -23,6 +23,9 @@ type scopeCol struct {
 	nullable         bool
 	schema, database string
 	hidden           bool // not found by name: an internal column such as a sort key
+	// coercible: the column of a derived table that stands for a constant, which gives way
+	// to any other collation.
+	coercible bool
 }
 
 // scope is what names mean while an expression is compiled. Ordinals of cols are

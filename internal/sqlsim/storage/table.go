@@ -269,3 +269,17 @@ func PrefixEnd(prefix string) (string, bool) {
 	}
 	return "", false
 }
+
+// Entries counts the live entries of an index.
+func (t *Table) Entries(ix *Index) int64 {
+	t.latch.RLock()
+	defer t.latch.RUnlock()
+	n := int64(0)
+	ix.tree.Scan(func(r *Record) bool {
+		if r.ghost == nil {
+			n++
+		}
+		return true
+	})
+	return n
+}
