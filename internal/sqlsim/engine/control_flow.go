@@ -306,6 +306,11 @@ func (s *Session) runPlanned(ctx context.Context, fr *frame, st tsql.Statement) 
 	if s.settings.noExec {
 		return nil
 	}
+	if m, ok := st.(*tsql.CreateModule); ok {
+		if err := checkFunctionBody(m); err != nil {
+			return err
+		}
+	}
 	t, err := s.beginStatement(ctx, fr, st)
 	if err != nil {
 		return err
