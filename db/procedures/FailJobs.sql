@@ -48,7 +48,7 @@ BEGIN
 
     INSERT INTO @Claims (JobId, ClaimToken, Ordinal, IsFinal, Reason, Error, RetryAfterMs)
     SELECT c.JobId, c.ClaimToken, c.Ordinal, COALESCE(c.IsFinal, 0), COALESCE(c.Reason, N'Failed'),
-           CASE WHEN DATALENGTH(c.Error) > 8000 THEN LEFT(c.Error, 3985) + N' ... (truncated)' ELSE c.Error END,
+           CASE WHEN DATALENGTH(c.Error) > 8000 THEN LEFT(c.Error, 3984) + N' ... (truncated)' ELSE c.Error END,
            COALESCE(c.RetryAfterMs, 0)
     FROM chokaq.ParseClaims(@Jobs) AS c;
 

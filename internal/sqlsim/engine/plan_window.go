@@ -20,16 +20,17 @@ type windowFunc struct {
 	frame     *tsql.Frame
 	startN    int64
 	endN      int64
-	ignore    bool // IGNORE NULLS
+	ignore    bool             // IGNORE NULLS
+	sequence  *tsql.ObjectName // of NEXT VALUE FOR
 }
 
 // bindWindows plans the window functions of the select list and ORDER BY. Their values
 // become columns after those of the rows that they are computed over.
 func (b *selectBinder) bindWindows(sel *tsql.Select, items []selectItem, order []*tsql.OrderItem, base *scope, group *grouping) ([]*windowFunc, *scope, error) {
-	var calls []*tsql.FuncCall
+	var calls []tsql.Expr
 	collect := func(n tsql.Node) bool {
-		if f, ok := n.(*tsql.FuncCall); ok && f.Over != nil {
-			calls = append(calls, f)
+		if e, ok := n.(tsql.Expr); ok && hasOver(e) {
+			calls = append(calls, e)
 			return false
 		}
 		return true
@@ -47,21 +48,27 @@ func (b *selectBinder) bindWindows(sel *tsql.Select, items []selectItem, order [
 	}
 	sc := *base
 	sc.cols = append([]scopeCol(nil), base.cols...)
-	byCall := map[*tsql.FuncCall]int{}
+	byCall := map[tsql.Expr]int{}
 	var list []*windowFunc
-	for _, f := range calls {
-		w, err := b.bindWindow(f, sel, base)
+	for _, e := range calls {
+		var w *windowFunc
+		var err error
+		if next, ok := e.(*tsql.NextValue); ok {
+			w, err = b.bindNextValues(next, base)
+		} else {
+			w, err = b.bindWindow(e.(*tsql.FuncCall), sel, base)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		byCall[f] = len(sc.cols)
+		byCall[e] = len(sc.cols)
 		sc.cols = append(sc.cols, scopeCol{typ: w.typ, nullable: w.nullable, hidden: true})
 		list = append(list, w)
 	}
 	inner := base.resolve
 	sc.resolve = func(e tsql.Expr) (*scalar, bool, error) {
-		if f, ok := e.(*tsql.FuncCall); ok && f.Over != nil {
-			if at, ok := byCall[f]; ok {
+		if hasOver(e) {
+			if at, ok := byCall[e]; ok {
 				return colScalar(at, sc.cols[at].typ, sc.cols[at].nullable, ""), true, nil
 			}
 		}
@@ -71,6 +78,37 @@ func (b *selectBinder) bindWindows(sel *tsql.Select, items []selectItem, order [
 		return nil, false, nil
 	}
 	return list, &sc, nil
+}
+
+// hasOver reports whether an expression is computed over the rows of the result.
+func hasOver(e tsql.Expr) bool {
+	switch e := e.(type) {
+	case *tsql.FuncCall:
+		return e.Over != nil
+	case *tsql.NextValue:
+		return e.Over != nil
+	}
+	return false
+}
+
+// bindNextValues plans NEXT VALUE FOR ... OVER (ORDER BY ...): the rows draw their values in that order.
+func (b *selectBinder) bindNextValues(e *tsql.NextValue, sc *scope) (*windowFunc, error) {
+	if len(e.Over.PartitionBy) > 0 || e.Over.Frame != nil || e.Over.Name != "" || len(e.Over.OrderBy) == 0 {
+		return nil, lineAt(sqlError(11716, 15, 1, "NEXT VALUE FOR function does not support the PARTITION BY clause."), e.Pos)
+	}
+	typ, err := b.p.sequenceType(e.Sequence)
+	if err != nil {
+		return nil, err
+	}
+	w := &windowFunc{typ: typ, sequence: &e.Sequence}
+	for _, o := range e.Over.OrderBy {
+		s, err := b.scalar(sc, o.X)
+		if err != nil {
+			return nil, err
+		}
+		w.order = append(w.order, sortExpr{s: s, desc: o.Desc})
+	}
+	return w, nil
 }
 
 func (b *selectBinder) bindWindow(f *tsql.FuncCall, sel *tsql.Select, sc *scope) (*windowFunc, error) {
@@ -355,6 +393,16 @@ func (w *windowFunc) compute(rs *runState, rows [][]value.Value, vals []value.Va
 }
 
 func (w *windowFunc) computePartition(rs *runState, rows [][]value.Value, part []windowRow, vals []value.Value) error {
+	if w.sequence != nil {
+		for i := range part {
+			v, err := rs.in.sess.be.nextSequence(&rs.in, *w.sequence)
+			if err != nil {
+				return err
+			}
+			vals[part[i].at] = v
+		}
+		return nil
+	}
 	n := len(part)
 	eval := func(s *scalar, i int) (value.Value, error) {
 		rs.in.row = rows[part[i].at]
