@@ -19,6 +19,9 @@ var earlyErrors = map[int32]bool{
 // checkStatement compiles a statement without running it. What it compiles is kept for
 // the run.
 func (p *planner) checkStatement(fr *frame, st tsql.Statement) error {
+	if r, ok := st.(*tsql.Return); ok && r.X != nil && fr.module == nil {
+		return sqlError(178, 15, 1, "A RETURN statement with a return value cannot be used in this context.")
+	}
 	var err error
 	switch st := st.(type) {
 	case *tsql.SelectStatement, *tsql.Insert, *tsql.Update, *tsql.Delete, *tsql.Merge:

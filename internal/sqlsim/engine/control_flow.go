@@ -278,7 +278,7 @@ func (s *Session) runSimple(ctx context.Context, fr *frame, st tsql.Statement) e
 	case *tsql.Kill:
 		return s.kill(ctx, fr, st)
 	case *tsql.DBCC:
-		return tsql.Unsupported(st.Line, "DBCC %s", st.Command)
+		return s.dbcc(ctx, fr, st)
 	case *tsql.Checkpoint:
 		s.succeed(0)
 		return nil

@@ -428,9 +428,12 @@ func quantifiedPredicate(sc *scope, op string, x *scalar, sub *subquery, all boo
 	item := &scalar{typ: typ, nullable: true, column: -1, coercible: implicitCollation, eval: func(rc *rowCtx) (value.Value, error) {
 		return rc.exec.(*cell).v, nil
 	}}
-	left := &scalar{typ: x.typ, nullable: x.nullable, column: -1, coercible: x.coercible, folded: x.folded, val: x.val, eval: func(rc *rowCtx) (value.Value, error) {
-		return rc.row[0], nil
-	}}
+	left := x
+	if !x.folded { // evaluated once for all rows of the subquery
+		left = &scalar{typ: x.typ, nullable: x.nullable, column: -1, coercible: x.coercible, eval: func(rc *rowCtx) (value.Value, error) {
+			return rc.row[0], nil
+		}}
+	}
 	cmp, err := comparison(op, left, item, true)
 	if err != nil {
 		return nil, err

@@ -56,8 +56,6 @@ func (s *Session) call(ctx context.Context, call Call, sink Sink) error {
 			return err
 		}
 		status = -6 // what a procedure that an error ended returns
-	} else {
-		s.lastError = 0
 	}
 	if err := sink.Return(status); err != nil {
 		return err

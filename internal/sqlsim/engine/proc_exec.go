@@ -55,7 +55,6 @@ func (s *Session) runExec(ctx context.Context, fr *frame, st *tsql.Exec, sink Si
 	if err != nil {
 		return err
 	}
-	s.lastError = 0
 	if fr.parent == nil && fr.module == nil && sink == fr.sink {
 		if err := sink.Return(status); err != nil {
 			return err
@@ -126,6 +125,7 @@ func (s *Session) callNamed(ctx context.Context, fr *frame, name tsql.ObjectName
 	if name.Server != "" {
 		return 0, sqlError(7202, 11, 2, "Could not find server '%s' in sys.servers. Verify that the correct server name was specified. If necessary, execute the stored procedure sp_addlinkedserver to add the server to sys.servers.", name.Server)
 	}
+	s.lastError = 0 // what the procedure leaves in @@ERROR is its last statement's
 	if schema := foldName(name.Schema); schema == "" || schema == "sys" || schema == "dbo" && foldName(name.Database) == "master" {
 		if p := systemProcedures[foldName(name.Name)]; p != nil {
 			return p(s, ctx, fr, args, sink)
@@ -357,10 +357,8 @@ func (s *Session) execString(ctx context.Context, fr *frame, st *tsql.Exec, sink
 		}
 		defer func() { _ = s.be.revert() }()
 	}
+	s.lastError = 0
 	_, err := s.runDynamic(ctx, fr, b.String(), nil, "", sink, 1)
-	if err == nil {
-		s.lastError = 0
-	}
 	return err
 }
 

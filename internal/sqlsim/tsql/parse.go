@@ -106,6 +106,8 @@ type parser struct {
 	nested     int  // inside IF, WHILE, BEGIN
 	inModule   bool // inside the body of a module
 	anyWord    bool // reserved words are names too
+	loops      int  // WHILE loops around this statement
+	cases      int  // CASE expressions around this one
 	variables  []VariableUse
 }
 
@@ -370,12 +372,7 @@ func (p *parser) objectName() ObjectName {
 			parts = append(parts, "")
 			continue
 		}
-		// After a dot any word is a name.
-		if p.tok.kind == tokIdent {
-			parts = append(parts, p.takeName())
-		} else {
-			parts = append(parts, p.ident())
-		}
+		parts = append(parts, p.ident())
 	}
 	if parts[len(parts)-1] == "" {
 		p.syntax()

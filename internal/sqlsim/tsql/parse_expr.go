@@ -423,8 +423,6 @@ func (p *parser) nameExpr() Expr {
 		}
 		if len(parts) > 0 && p.isOp(".") { // db..t.c
 			parts = append(parts, "")
-		} else if len(parts) > 0 && p.tok.kind == tokIdent {
-			parts = append(parts, p.takeName())
 		} else {
 			parts = append(parts, p.ident())
 		}
@@ -513,6 +511,10 @@ func (p *parser) wordExpr() Expr {
 }
 
 func (p *parser) caseExpr() Expr {
+	if p.cases++; p.cases > 10 {
+		p.fail(125, 15, 4, "Case expressions may only be nested to level 10.")
+	}
+	defer func() { p.cases-- }()
 	c := &Case{Pos: posOf(p.next())}
 	if !p.isKw("WHEN") {
 		c.Operand = p.expr()

@@ -83,10 +83,16 @@ func (p *parser) statementBody(first bool) Statement {
 	case "BEGIN":
 		return p.begin()
 	case "BREAK":
+		if p.loops == 0 {
+			p.fail(135, 15, 1, "Cannot use a BREAK statement outside the scope of a WHILE statement.")
+		}
 		st := &Break{Span: p.span()}
 		p.next()
 		return st
 	case "CONTINUE":
+		if p.loops == 0 {
+			p.fail(136, 15, 1, "Cannot use a CONTINUE statement outside the scope of a WHILE statement.")
+		}
 		st := &Continue{Span: p.span()}
 		p.next()
 		return st
@@ -246,7 +252,9 @@ func (p *parser) while() Statement {
 	st := &While{Span: p.span()}
 	p.next()
 	st.Cond = p.condition()
+	p.loops++
 	st.Body = p.nestedStatement()
+	p.loops--
 	return st
 }
 
