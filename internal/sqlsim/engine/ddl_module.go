@@ -240,7 +240,7 @@ func (p *planner) lookupModule(ctx context.Context, fr *frame, name tsql.ObjectN
 
 // chain is the module whose owner's rights apply to what the running statement names.
 func (p *planner) chain() *object {
-	fr := p.frame
+	fr := p.innermost()
 	if fr == nil || fr.module == nil || fr.dynamic {
 		return nil
 	}

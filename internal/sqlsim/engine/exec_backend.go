@@ -145,6 +145,14 @@ func (p *planner) compileSubquery(sc *scope, q *tsql.Query) (*subquery, error) {
 	return sub, nil
 }
 
+// innermost is the frame that runs now.
+func (p *planner) innermost() *frame {
+	if p.sess.frame != nil {
+		return p.sess.frame
+	}
+	return p.frame
+}
+
 // useDatabase is USE.
 func (p *planner) useDatabase(ctx context.Context, name string) error {
 	db := p.srv.findDatabase(name)

@@ -179,7 +179,7 @@ func (p *planner) triggerTable(name string) func(rc *rowCtx) (*table, error) {
 		}
 		return nil
 	}
-	here := find(p.frame)
+	here := find(p.innermost())
 	if here == nil {
 		return nil
 	}

@@ -110,7 +110,11 @@ func run(t testing.TB, s *Session, sql string) *recording {
 // expect runs a batch and compares its output, line by line.
 func expect(t testing.TB, s *Session, sql string, want ...string) {
 	t.Helper()
-	r := run(t, s, sql)
+	r, err := attempt(s, sql)
+	if err != nil {
+		t.Errorf("%s\n%v", sql, err)
+		return
+	}
 	var got []string
 	for _, l := range r.lines {
 		if !strings.HasPrefix(l, "-- ") {

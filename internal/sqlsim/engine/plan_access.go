@@ -578,7 +578,7 @@ func (f filterTerm) meets(op string, v value.Value, coll value.Collation) bool {
 
 // constantValue evaluates an expression without columns.
 func constantValue(p *planner, s *scalar) (value.Value, error) {
-	return s.eval(&rowCtx{ctx: p.ctx(), sess: p.sess, frame: p.frame})
+	return s.eval(&rowCtx{ctx: p.ctx(), sess: p.sess, frame: p.innermost()})
 }
 
 // keyValue converts a value to the type of a column to seek by. exact is false if the

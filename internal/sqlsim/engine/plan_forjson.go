@@ -18,6 +18,9 @@ func (b *binder) bindFor(f *tsql.ForClause, q *boundQuery, env *bindEnv) (*bound
 	if f.HasRoot && f.WithoutArrayWrapper {
 		return nil, lineAt(sqlError(13620, 16, 1, "ROOT option and WITHOUT_ARRAY_WRAPPER option cannot be used together in FOR JSON. Remove one of these options."), f.Pos)
 	}
+	if f.Mode == "AUTO" && len(jsonSources(q)) > 1 {
+		return b.bindJSONAuto(f, q)
+	}
 	var root jsonShape
 	paths := make([][]string, len(q.cols))
 	for i, c := range q.cols {
@@ -32,9 +35,6 @@ func (b *binder) bindFor(f *tsql.ForClause, q *boundQuery, env *bindEnv) (*bound
 		if !root.add(paths[i], i) {
 			return nil, lineAt(sqlError(13601, 16, 1, "Property '%s' cannot be generated in JSON output due to a conflict with another column name or alias. Use different names and aliases for each column in SELECT list.", c.name), f.Pos)
 		}
-	}
-	if f.Mode == "AUTO" && len(jsonSources(q)) > 1 {
-		return b.bindJSONAuto(f, q)
 	}
 	out := &boundQuery{outer: q.outer, rows: 1}
 	out.cols = []outCol{{name: jsonColumnName, typ: value.Type{Kind: value.NVarChar, Length: value.Max, Collation: b.p.context().collation}, nullable: true}}
@@ -186,7 +186,12 @@ func (b *binder) bindJSONAuto(f *tsql.ForClause, q *boundQuery) (*boundQuery, er
 				level = n
 			}
 		}
-		levels[level].add([]string{c.name}, i)
+		if c.name == "" {
+			return nil, lineAt(sqlError(13605, 16, 1, "Column expressions and data sources without names or aliases cannot be formatted as JSON text using FOR JSON clause. Add alias to the unnamed column or table."), f.Pos)
+		}
+		if !levels[level].add([]string{c.name}, i) {
+			return nil, lineAt(sqlError(13601, 16, 1, "Property '%s' cannot be generated in JSON output due to a conflict with another column name or alias. Use different names and aliases for each column in SELECT list.", c.name), f.Pos)
+		}
 		byLevel[level] = append(byLevel[level], i)
 	}
 	out := &boundQuery{outer: q.outer, rows: 1, forJSON: f}

@@ -156,14 +156,7 @@ func (g *grouping) key(e tsql.Expr) (int, error) {
 }
 
 // text is the key of an expression in which columns are ordinals of FROM.
-func (g *grouping) text(e tsql.Expr) string {
-	return exprKey(e, func(c *tsql.ColumnRef) string {
-		if s, err := compileScalar(g.b.scope, c); err == nil && s.column >= 0 {
-			return "#" + string(rune('0'+s.column))
-		}
-		return "?" + foldName(c.Table+"."+c.Name)
-	})
-}
+func (g *grouping) text(e tsql.Expr) string { return boundKey(g.b.scope, e) }
 
 // bindSets expands GROUP BY items to grouping sets: the cross product of what each
 // item stands for.

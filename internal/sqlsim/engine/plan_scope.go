@@ -229,5 +229,9 @@ func isAggregateCall(n tsql.Node) (*tsql.FuncCall, bool) {
 	if !ok || f.Over != nil || f.Name.Schema != "" || f.ODBC {
 		return nil, false
 	}
+	switch foldName(f.Name.Name) {
+	case "grouping", "grouping_id":
+		return nil, false
+	}
 	return f, isAggregateName(f.Name.Name)
 }

@@ -382,7 +382,7 @@ func (b *selectBinder) bindOrder(list []*tsql.OrderItem, items []selectItem, sc 
 			}
 			item.s = s
 			for i, it := range items {
-				if it.s.column >= 0 && it.s.column == s.column || it.expr != nil && plainKey(it.expr) == plainKey(x) {
+				if it.s.column >= 0 && it.s.column == s.column || it.expr != nil && s.column < 0 && boundKey(sc, it.expr) == boundKey(sc, x) {
 					item.output = i
 					break
 				}
@@ -692,4 +692,14 @@ func isJSONExpr(e tsql.Expr) bool {
 		return true
 	}
 	return false
+}
+
+// boundKey is exprKey with columns by what they resolve to.
+func boundKey(sc *scope, e tsql.Expr) string {
+	return exprKey(e, func(c *tsql.ColumnRef) string {
+		if s, err := compileScalar(sc, c); err == nil && s.column >= 0 {
+			return "#" + strconv.Itoa(s.column)
+		}
+		return "?" + foldName(c.Table+"."+c.Name)
+	})
 }
