@@ -58,7 +58,7 @@ func compileParse(sc *scope, e *tsql.ParseCall) (*scalar, error) {
 		out := value.Value{}
 		var err error = sqlError(9819, 16, 1, "")
 		if text != "" {
-			out, err = value.Convert(value.NewString(value.NVarChar, text), from, to, value.NoStyle, value.ConvertEnv{DateFormat: "mdy", Now: rc.sess.now})
+			out, err = value.Convert(value.NewString(value.NVarChar, text), from, to, value.NoStyle, value.ConvertEnv{DateFormat: "mdy"})
 		}
 		if err == nil {
 			return out, nil

@@ -163,7 +163,7 @@ func (s *Session) isolation() isolation { return s.settings.isolation }
 
 // convertEnv is what conversions need to know of the session.
 func (s *Session) convertEnv() value.ConvertEnv {
-	return value.ConvertEnv{DateFormat: s.settings.dateFormat, Now: s.now}
+	return value.ConvertEnv{DateFormat: s.settings.dateFormat}
 }
 
 // request brackets a request: it installs its context and cleans up behind it.

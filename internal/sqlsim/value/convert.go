@@ -1,9 +1,6 @@
 package value
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // NoStyle is the style of CAST, and of CONVERT without its third argument. It is style 0
 // but where the newer date and time types print, which then is style 121.
@@ -12,7 +9,6 @@ const NoStyle = -1
 // ConvertEnv is what conversions take from the session.
 type ConvertEnv struct {
 	DateFormat string // SET DATEFORMAT: mdy (also the empty string), dmy, ymd, ydm, myd or dym
-	Now        func() time.Time
 }
 
 // permission says whether one type converts to another.
