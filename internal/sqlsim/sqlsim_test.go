@@ -37,7 +37,7 @@ func start(t *testing.T, opts Options) (*Server, *sql.DB) {
 	return s, db
 }
 
-func exec(t *testing.T, db interface {
+func must(t *testing.T, db interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
 }, statement string, args ...any) {
 	t.Helper()
@@ -56,8 +56,8 @@ func number(t *testing.T, db *sql.DB, query string, args ...any) (n int) {
 
 func TestTablesAndProcedures(t *testing.T) {
 	_, db := start(t, Options{TLS: true})
-	exec(t, db, "CREATE TABLE dbo.T (id int IDENTITY PRIMARY KEY, name nvarchar(20) NOT NULL)")
-	exec(t, db, "CREATE PROCEDURE dbo.AddName @name nvarchar(20), @id int OUTPUT AS SET NOCOUNT ON; INSERT dbo.T (name) VALUES (@name); SET @id = SCOPE_IDENTITY(); RETURN 7")
+	must(t, db, "CREATE TABLE dbo.T (id int IDENTITY PRIMARY KEY, name nvarchar(20) NOT NULL)")
+	must(t, db, "CREATE PROCEDURE dbo.AddName @name nvarchar(20), @id int OUTPUT AS SET NOCOUNT ON; INSERT dbo.T (name) VALUES (@name); SET @id = SCOPE_IDENTITY(); RETURN 7")
 	var id int
 	var status mssql.ReturnStatus
 	if _, err := db.Exec("dbo.AddName", sql.Named("name", "é😀"), sql.Named("id", sql.Out{Dest: &id}), &status); err != nil {
@@ -85,12 +85,12 @@ func TestTablesAndProcedures(t *testing.T) {
 
 func TestTransactionsOverTheWire(t *testing.T) {
 	_, db := start(t, Options{})
-	exec(t, db, "CREATE TABLE dbo.T (id int PRIMARY KEY)")
+	must(t, db, "CREATE TABLE dbo.T (id int PRIMARY KEY)")
 	tx, err := db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelSerializable})
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec(t, tx, "INSERT dbo.T VALUES (1)")
+	must(t, tx, "INSERT dbo.T VALUES (1)")
 	tx.Rollback()
 	if n := number(t, db, "SELECT COUNT(*) FROM dbo.T"); n != 0 {
 		t.Errorf("%d rows after a rollback", n)
@@ -99,7 +99,7 @@ func TestTransactionsOverTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec(t, tx, "INSERT dbo.T VALUES (1)")
+	must(t, tx, "INSERT dbo.T VALUES (1)")
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,14 +122,14 @@ func TestTransactionsOverTheWire(t *testing.T) {
 // TestCanceledWaitReleasesNothingElse cancels a request that waits for a lock.
 func TestCanceledWait(t *testing.T) {
 	s, db := start(t, Options{})
-	exec(t, db, "CREATE TABLE dbo.T (id int PRIMARY KEY)")
-	exec(t, db, "INSERT dbo.T VALUES (1)")
+	must(t, db, "CREATE TABLE dbo.T (id int PRIMARY KEY)")
+	must(t, db, "INSERT dbo.T VALUES (1)")
 	tx, err := db.Begin()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	exec(t, tx, "UPDATE dbo.T SET id = 2")
+	must(t, tx, "UPDATE dbo.T SET id = 2")
 	conn, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestCanceledWait(t *testing.T) {
 
 func TestKill(t *testing.T) {
 	_, db := start(t, Options{})
-	exec(t, db, "CREATE TABLE dbo.T (id int PRIMARY KEY)")
+	must(t, db, "CREATE TABLE dbo.T (id int PRIMARY KEY)")
 	victim, err := db.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -169,8 +169,8 @@ func TestKill(t *testing.T) {
 	if err := victim.QueryRowContext(t.Context(), "SELECT CAST(@@SPID AS varchar(10))").Scan(&spid); err != nil {
 		t.Fatal(err)
 	}
-	exec(t, victim, "BEGIN TRAN; INSERT dbo.T VALUES (1)")
-	exec(t, db, "KILL "+spid)
+	must(t, victim, "BEGIN TRAN; INSERT dbo.T VALUES (1)")
+	must(t, db, "KILL "+spid)
 	// The idle session's transaction is rolled back: this waits for its lock.
 	if n := number(t, db, "SELECT COUNT(*) FROM dbo.T"); n != 0 {
 		t.Errorf("%d rows of a killed session", n)
@@ -182,25 +182,25 @@ func TestKill(t *testing.T) {
 
 func TestDatabaseIsTakenFromItsUsers(t *testing.T) {
 	s, db := start(t, Options{})
-	exec(t, db, "CREATE DATABASE busy")
+	must(t, db, "CREATE DATABASE busy")
 	users, err := sql.Open("sqlserver", s.DSN("busy"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer users.Close()
-	exec(t, users, "CREATE TABLE dbo.T (id int)")
+	must(t, users, "CREATE TABLE dbo.T (id int)")
 	tx, err := users.Begin()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	exec(t, tx, "INSERT dbo.T VALUES (1)")
+	must(t, tx, "INSERT dbo.T VALUES (1)")
 	var e mssql.Error
 	if _, err := db.Exec("DROP DATABASE busy"); !errors.As(err, &e) || e.Number != 3702 {
 		t.Errorf("%v, want error 3702", err)
 	}
-	exec(t, db, "ALTER DATABASE busy SET SINGLE_USER WITH ROLLBACK IMMEDIATE")
-	exec(t, db, "DROP DATABASE busy")
+	must(t, db, "ALTER DATABASE busy SET SINGLE_USER WITH ROLLBACK IMMEDIATE")
+	must(t, db, "DROP DATABASE busy")
 }
 
 func TestClockCanBePutForward(t *testing.T) {
@@ -217,13 +217,13 @@ func TestClockCanBePutForward(t *testing.T) {
 
 func TestLostAnswerOfACommit(t *testing.T) {
 	s, db := start(t, Options{})
-	exec(t, db, "CREATE TABLE dbo.T (id int)")
+	must(t, db, "CREATE TABLE dbo.T (id int)")
 	s.Faults().Add(fault.Rule{Text: "COMMIT", When: fault.After, Times: 1, Drop: true})
 	tx, err := db.Begin()
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec(t, tx, "INSERT dbo.T VALUES (1)")
+	must(t, tx, "INSERT dbo.T VALUES (1)")
 	if err := tx.Commit(); err == nil {
 		t.Error("the answer was not lost")
 	}
