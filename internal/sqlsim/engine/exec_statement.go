@@ -154,7 +154,10 @@ func (b *binder) planSelect(st *tsql.SelectStatement, env *bindEnv) (plan, error
 		return nil, err
 	}
 	pl := &selectPlan{q: q, n: len(q.cols)}
-	for _, c := range q.cols {
+	for i, c := range q.cols {
+		if c.typ.Kind.IsCharacter() && c.collate == noCollation {
+			return nil, lineAt(sqlError(451, 16, 1, "Cannot resolve collation conflict for column %d in SELECT statement.", i+1), st.Pos)
+		}
 		pl.cols = append(pl.cols, c.column())
 	}
 	if q.into != nil {

@@ -147,7 +147,7 @@ func binaryScalar(sc *scope, op string, l, r *scalar) (*scalar, error) {
 	out := newScalar(typ, nullable, nil, l, r)
 	if typ.Kind.IsCharacter() {
 		c, strength, err := mergeCollations(l, r, "add")
-		if err != nil && l.coercible == explicitCollation && r.coercible == explicitCollation {
+		if err != nil {
 			return nil, err
 		}
 		typ.Collation, out.coercible = c, strength

@@ -158,6 +158,10 @@ func commonType(a, b value.Type) (value.Type, error) {
 	return value.ResultType("", a, b)
 }
 
+// collationInsensitive are the operations whose result may be without a collation: the
+// error comes when something needs one.
+var collationInsensitive = map[string]bool{"CASE": true, "COALESCE": true, "CHOOSE": true, "UNION ALL": true, "UNION ALL operator": true, "VALUES": true}
+
 // unifyTypes is the common type of several expressions; what names the operation for a
 // collation conflict.
 func unifyTypes(list []*scalar, what string) (value.Type, error) {
@@ -174,7 +178,7 @@ func unifyTypes(list []*scalar, what string) (value.Type, error) {
 				continue
 			}
 			c, strength, err := mergeCollations(text, s, what)
-			if err != nil {
+			if err != nil && (!collationInsensitive[what] || text.coercible == explicitCollation && s.coercible == explicitCollation) {
 				return t, err
 			}
 			text.typ.Collation, text.coercible = c, strength
@@ -188,13 +192,20 @@ func unifyTypes(list []*scalar, what string) (value.Type, error) {
 
 // strongest is the coercibility of the result of a CASE-like expression.
 func strongest(list []*scalar) coercibility {
-	c := coercibleDefault
+	var all *scalar
 	for _, s := range list {
-		if s.typ.Kind.IsCharacter() && s.coercible != noCollation && s.coercible > c {
-			c = s.coercible
+		switch {
+		case !s.typ.Kind.IsCharacter():
+		case all == nil:
+			all = &scalar{typ: s.typ, coercible: s.coercible}
+		default:
+			all.typ.Collation, all.coercible, _ = mergeCollations(all, s, "")
 		}
 	}
-	return c
+	if all == nil {
+		return coercibleDefault
+	}
+	return all.coercible
 }
 
 // mergeCollations applies the rules of collation precedence to two operands.
@@ -205,8 +216,6 @@ func mergeCollations(l, r *scalar, what string) (value.Collation, coercibility, 
 		return b, r.coercible, nil
 	case !r.typ.Kind.IsCharacter():
 		return a, l.coercible, nil
-	case a == b:
-		return a, max(l.coercible, r.coercible), nil
 	case l.coercible == noCollation || r.coercible == noCollation:
 		if l.coercible == explicitCollation {
 			return a, explicitCollation, nil
@@ -214,6 +223,9 @@ func mergeCollations(l, r *scalar, what string) (value.Collation, coercibility, 
 		if r.coercible == explicitCollation {
 			return b, explicitCollation, nil
 		}
+		return a, noCollation, sqlError(446, 16, 9, "Cannot resolve collation conflict for %s operation.", what)
+	case a == b:
+		return a, max(l.coercible, r.coercible), nil
 	case l.coercible > r.coercible:
 		return a, l.coercible, nil
 	case r.coercible > l.coercible:
