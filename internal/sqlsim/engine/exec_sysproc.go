@@ -39,21 +39,35 @@ var systemProcs map[string]systemProc
 
 func init() {
 	systemProcs = map[string]systemProc{
-		"sp_rename":                 renameProc,
-		"sp_helptext":               helpTextProc,
-		"sp_addextendedproperty":    func(c context.Context, f *frame, a []procArg, s Sink) (int32, error) { return propertyProc(c, f, a, "add") },
-		"sp_updateextendedproperty": func(c context.Context, f *frame, a []procArg, s Sink) (int32, error) { return propertyProc(c, f, a, "update") },
-		"sp_dropextendedproperty":   func(c context.Context, f *frame, a []procArg, s Sink) (int32, error) { return propertyProc(c, f, a, "drop") },
-		"sp_addrolemember":          func(c context.Context, f *frame, a []procArg, s Sink) (int32, error) { return roleMemberProc(c, f, a, "ADD") },
-		"sp_droprolemember":         func(c context.Context, f *frame, a []procArg, s Sink) (int32, error) { return roleMemberProc(c, f, a, "DROP") },
-		"sp_who":                    whoProc,
-		"sp_who2":                   whoProc,
-		"sp_recompile":              existsProc,
-		"sp_refreshview":            existsProc,
-		"sp_refreshsqlmodule":       existsProc,
-		"sp_updatestats":            func(context.Context, *frame, []procArg, Sink) (int32, error) { return 0, nil },
-		"sp_help":                   func(context.Context, *frame, []procArg, Sink) (int32, error) { return 0, tsql.Unsupported(0, "sp_help; use the catalog views") },
-		"sp_tableoption":            func(context.Context, *frame, []procArg, Sink) (int32, error) { return 0, tsql.Unsupported(0, "sp_tableoption") },
+		"sp_rename":   renameProc,
+		"sp_helptext": helpTextProc,
+		"sp_addextendedproperty": func(c context.Context, f *frame, a []procArg, s Sink) (int32, error) {
+			return propertyProc(c, f, a, "add")
+		},
+		"sp_updateextendedproperty": func(c context.Context, f *frame, a []procArg, s Sink) (int32, error) {
+			return propertyProc(c, f, a, "update")
+		},
+		"sp_dropextendedproperty": func(c context.Context, f *frame, a []procArg, s Sink) (int32, error) {
+			return propertyProc(c, f, a, "drop")
+		},
+		"sp_addrolemember": func(c context.Context, f *frame, a []procArg, s Sink) (int32, error) {
+			return roleMemberProc(c, f, a, "ADD")
+		},
+		"sp_droprolemember": func(c context.Context, f *frame, a []procArg, s Sink) (int32, error) {
+			return roleMemberProc(c, f, a, "DROP")
+		},
+		"sp_who":              whoProc,
+		"sp_who2":             whoProc,
+		"sp_recompile":        existsProc,
+		"sp_refreshview":      existsProc,
+		"sp_refreshsqlmodule": existsProc,
+		"sp_updatestats":      func(context.Context, *frame, []procArg, Sink) (int32, error) { return 0, nil },
+		"sp_help": func(context.Context, *frame, []procArg, Sink) (int32, error) {
+			return 0, tsql.Unsupported(0, "sp_help; use the catalog views")
+		},
+		"sp_tableoption": func(context.Context, *frame, []procArg, Sink) (int32, error) {
+			return 0, tsql.Unsupported(0, "sp_tableoption")
+		},
 	}
 }
 

@@ -510,7 +510,7 @@ func (c *chooser) filterImplied(ix *index, avail []sarg) bool {
 
 func (c *chooser) termImplied(f filterTerm, avail []sarg) bool {
 	for _, cj := range c.pool {
-		if cj.sources == c.it.items() && plainKey(cj.ast) == f.key {
+		if !cj.pushed && cj.sources == c.it.items() && plainKey(cj.ast) == f.key {
 			return true
 		}
 	}

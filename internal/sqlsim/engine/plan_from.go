@@ -66,6 +66,7 @@ type conjunct struct {
 	sources itemSet
 	sargs   []sarg
 	done    bool
+	pushed  bool // from the query around this one: it has no expression of its own here
 }
 
 // selectBinder plans one query specification.
@@ -271,9 +272,9 @@ func (b *selectBinder) lateralUses(it *fromItem, sc *scope) {
 
 func (b *selectBinder) wishFor(alias string) *selectWish {
 	if b.wish != nil && b.wish.locate && (b.wish.locateName == "" || b.wish.locateName == alias) {
-		return &selectWish{locate: true, writing: b.wish.writing}
+		return &selectWish{locate: true, writing: b.wish.writing, deferred: true}
 	}
-	return nil
+	return &selectWish{deferred: true}
 }
 
 // queryColumns are the columns of a derived table.
@@ -446,7 +447,7 @@ func (b *selectBinder) bindView(it *fromItem, o *object, s *tsql.TableRef, quali
 		return nil, sqlError(4429, 16, 1, "View or function '%s' contains a self-reference. Views or functions cannot reference themselves directly or indirectly.", s.Name)
 	}
 	wish := b.wishFor(it.alias)
-	if wish == nil {
+	if !wish.locate {
 		b.env.check(o, "SELECT")
 	}
 	q, cols, err := b.p.expandView(b.binder, o, b.env, wish)

@@ -139,6 +139,13 @@ func (j *joinPlanner) cheapest(nodes []fromNode, bound itemSet, pool []*conjunct
 				continue
 			}
 			cost = n.rows
+			if n.query != nil && n.query.pushable && n.query.finish != nil {
+				for _, c := range pool {
+					if c.sources&n.items() != 0 && c.sources&^(bound|n.items()) == 0 && n.seeksBy(c) {
+						cost = 20
+					}
+				}
+			}
 			if n.t != nil && n.query == nil {
 				a, err := (&chooser{b: j.b, it: n, bound: bound, pool: pool}).choose()
 				if err == nil {
@@ -366,8 +373,15 @@ func (j *joinPlanner) planItem(it *fromItem, bound itemSet, pool []*conjunct, _ 
 		local := &joinStep{it: it, residual: step.local()}
 		return j.spoolStep(step, j.scanStep(local, a)), nil
 	}
+	var err error
+	perRow := false
+	if it.query != nil {
+		if perRow, err = j.push(step, bound); err != nil {
+			return nil, err
+		}
+	}
 	src := j.itemRows(it)
-	if bound == 0 || it.lateral {
+	if bound == 0 || it.lateral || perRow {
 		return j.rowsStep(step, src), nil
 	}
 	j.hashable(step, bound)
@@ -417,6 +431,9 @@ func (s *joinStep) local() []*conjunct {
 // hashable finds the equalities between the source and what is bound.
 func (j *joinPlanner) hashable(s *joinStep, bound itemSet) {
 	for _, c := range s.residual {
+		if c.pushed {
+			continue
+		}
 		e, ok := tsql.Unparen(c.ast).(*tsql.Compare)
 		if !ok || e.Op != "=" || c.pred.subqueries {
 			continue

@@ -17,14 +17,25 @@ type boundQuery struct {
 	// outer: something in it refers to an enclosing scope.
 	outer bool
 	// rows is a guess of how many rows come out.
-	rows int
-	// order is what the rows are sorted by, as output ordinals, when that is known.
+	rows     int
 	locators []locatorCol
 	assigns  []*assignment // SELECT @v = ...
 	into     *tsql.ObjectName
 	forJSON  *tsql.ForClause
-	// jsonTree tells FOR JSON AUTO which source a column comes from.
-	sources []string
+	// finish plans how the query reads its sources, with conditions of the query around
+	// it; nil when that is done. pushable: it takes such conditions.
+	finish   func(conditions []pushed) error
+	pushable bool
+}
+
+// done finishes a query that nobody pushes conditions into.
+func (q *boundQuery) done() error {
+	if q.finish == nil {
+		return nil
+	}
+	f := q.finish
+	q.finish = nil
+	return f(nil)
 }
 
 // assignment is one @v = expr of a select list; its value is the output column.
@@ -90,9 +101,9 @@ type selectWish struct {
 	// of the only base table.
 	locate     bool
 	locateName string
-	// orderMatters is true when the caller depends on ORDER BY without TOP.
-	cursor  bool
-	writing bool // the located table is about to be changed
+	writing    bool // the located table is about to be changed
+	// deferred: the caller calls finish.
+	deferred bool
 }
 
 func (b *binder) bindQueryFor(q *tsql.Query, parent *scope, env *bindEnv, wish *selectWish) (*boundQuery, error) {
@@ -123,6 +134,9 @@ func (b *binder) bindQueryFor(q *tsql.Query, parent *scope, env *bindEnv, wish *
 		return nil, err
 	}
 	if q.For != nil {
+		if err := bq.done(); err != nil {
+			return nil, err
+		}
 		return b.bindFor(q.For, bq, env)
 	}
 	return bq, nil

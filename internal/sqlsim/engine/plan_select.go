@@ -157,51 +157,63 @@ func (b *binder) bindSelect(sel *tsql.Select, q *tsql.Query, parent *scope, env 
 		}
 	}
 
-	jp := &joinPlanner{b: sb, width: len(sb.scope.cols), first: true}
-	for _, c := range sb.scope.cols {
-		jp.types = append(jp.types, c.typ)
-	}
-	if h := env.stmt.hint("FORCE ORDER"); h != nil {
-		jp.keep = true
-	}
-	wantOrder := group == nil && len(windows) == 0 && len(orders) > 0
-	if wantOrder {
-		for _, o := range orders {
-			if o.s == nil || o.s.column < 0 || o.coll != o.s.typ.Collation && o.s.typ.Kind.IsCharacter() {
-				wantOrder = false
-				break
-			}
-			jp.order = append(jp.order, orderColumn{o.s.column, o.desc})
-		}
-	}
-	if !wantOrder {
-		jp.order = nil
-	}
 	var startup []*conjunct
-	var pool []*conjunct
-	for _, c := range sb.where {
-		if c.pred.constant && c.sources == 0 {
-			startup = append(startup, c)
-		} else {
-			pool = append(pool, c)
-		}
-	}
 	var src sourceFn
-	if tree == nil {
-		src = func(rs *runState, left []value.Value, each rowFn) error {
-			for _, c := range pool {
-				if ok, err := c.pred.eval(&rs.in); err != nil || ok != isTrue {
-					return err
+	finish := func(conditions []pushed) error {
+		jp := &joinPlanner{b: sb, width: len(sb.scope.cols), first: true}
+		for _, c := range sb.scope.cols {
+			jp.types = append(jp.types, c.typ)
+		}
+		if h := env.stmt.hint("FORCE ORDER"); h != nil {
+			jp.keep = true
+		}
+		wantOrder := group == nil && len(windows) == 0 && len(orders) > 0
+		if wantOrder {
+			for _, o := range orders {
+				if o.s == nil || o.s.column < 0 || o.coll != o.s.typ.Collation && o.s.typ.Kind.IsCharacter() {
+					wantOrder = false
+					break
 				}
+				jp.order = append(jp.order, orderColumn{o.s.column, o.desc})
 			}
-			_, err := each(nil)
+		}
+		if !wantOrder {
+			jp.order = nil
+		}
+		var pool []*conjunct
+		for _, c := range conditions {
+			sb.where = append(sb.where, sb.pushedIn(c, items))
+		}
+		for _, c := range sb.where {
+			if c.pred.constant && c.sources == 0 {
+				startup = append(startup, c)
+			} else {
+				pool = append(pool, c)
+			}
+		}
+		if tree == nil {
+			src = func(rs *runState, left []value.Value, each rowFn) error {
+				for _, c := range pool {
+					if ok, err := c.pred.eval(&rs.in); err != nil || ok != isTrue {
+						return err
+					}
+				}
+				_, err := each(nil)
+				return err
+			}
+		} else if src, err = jp.planGroup(tree, 0, pool); err != nil {
 			return err
 		}
-	} else if src, err = jp.planGroup(tree, 0, pool); err != nil {
-		return nil, err
+		if jp.ordered && wantOrder {
+			orders = nil
+		}
+		return nil
 	}
-	if jp.ordered && wantOrder {
-		orders = nil
+	bq.pushable = group == nil && len(windows) == 0 && !sel.Distinct && !limit.hasTop && limit.offset == nil && bq.assigns == nil && tree != nil
+	if wish != nil && wish.deferred {
+		bq.finish = finish
+	} else if err := finish(nil); err != nil {
+		return nil, err
 	}
 	if tree == nil {
 		bq.rows = 1

@@ -92,3 +92,33 @@ func TestQueries(t *testing.T) {
 		fails(t, s, number, sql)
 	}
 }
+
+// TestConditionsReachTheTable: a condition on a view, CTE or derived table seeks and
+// locks no more than one on the table itself.
+func TestConditionsReachTheTable(t *testing.T) {
+	srv := newTestServer(t)
+	s := srv.connect("q")
+	run(t, s, `CREATE TABLE dbo.T (Id int PRIMARY KEY, K int NOT NULL, V int, INDEX IX (K)); INSERT dbo.T SELECT value, value % 100, value FROM GENERATE_SERIES(1, 5000)`)
+	run(t, s, `CREATE VIEW dbo.W AS SELECT Id AS TheId, K, V FROM dbo.T WHERE V > 0`)
+	for _, sql := range []string{
+		`DECLARE @i int = 7; SELECT V FROM dbo.W WHERE TheId = @i`,
+		`WITH c AS (SELECT * FROM dbo.T) SELECT V FROM c WHERE Id = 7`,
+		`WITH c AS (SELECT * FROM dbo.T) UPDATE c SET V = V OUTPUT inserted.V WHERE Id = 7`,
+		`SELECT V FROM (SELECT x.* FROM (SELECT Id, V FROM dbo.T) x) y WHERE y.Id = 7`,
+		`SELECT w.V FROM OPENJSON('[7]') WITH (i int '$') j JOIN dbo.W w ON w.TheId = j.i`,
+		`SELECT V FROM dbo.T WHERE Id = 7 AND K IN (7, 8)`,
+	} {
+		s.ResetCounters()
+		expect(t, s, sql, `7`)
+		if c := s.Counters(); c.RowsRead > 10 {
+			t.Errorf("%s read %d rows", sql, c.RowsRead)
+		}
+	}
+	s.ResetCounters()
+	expect(t, s, `SELECT COUNT(*) FROM dbo.T WHERE K IN (1, 2)`, `100`)
+	expect(t, s, `SELECT TOP (3) Id FROM dbo.T ORDER BY Id DESC`, `5000`, `4999`, `4998`)
+	expect(t, s, `SELECT MIN(Id) FROM dbo.T WHERE Id > 4990 AND Id <= 4995`, `4991`)
+	if c := s.Counters(); c.RowsRead > 115 {
+		t.Errorf("read %d rows", c.RowsRead)
+	}
+}
