@@ -206,10 +206,22 @@ func (p *planner) checkModule(st *tsql.CreateModule, o *object, m *module) error
 		_, err := b.bindQuery(st.Query, nil, &bindEnv{stmt: &stmtPlan{}, chain: o})
 		return err
 	case tsql.ModuleTableFunction:
-		_, err := p.newVariable(st.ReturnsVar, st.ReturnsTable)
+		if _, err := p.newVariable(st.ReturnsVar, st.ReturnsTable); err != nil {
+			return err
+		}
+	}
+	if st.Kind == tsql.ModuleTrigger {
+		return nil // inserted and deleted exist only while it fires
+	}
+	// The statements of the body, as far as the tables that they name exist.
+	prog, err := p.sess.prepareModule(m)
+	if err != nil {
 		return err
 	}
-	return nil
+	delete(p.sess.modules, m)
+	fr := p.sess.newFrame(prog, nil, nil)
+	fr.module = m
+	return p.sess.checkList(p, fr, prog.stmts)
 }
 
 // columnNumber takes the number out of the text of error 8155.

@@ -101,9 +101,6 @@ func (b *binder) planInsert(st *tsql.Insert, env *bindEnv) (plan, error) {
 	if pl.tg.obj != nil {
 		env.check(pl.tg.obj, "INSERT")
 	}
-	if b.p.identity == pl.tg.t || pl.tg.t.identity != nil {
-		env.stmt.uncacheable = env.stmt.uncacheable || b.p.identity != nil
-	}
 	count := -1
 	sb := &selectBinder{binder: b, env: env, used: map[int]bool{}}
 	switch {

@@ -29,17 +29,14 @@ type planner struct {
 	connected time.Time
 	lastBatch time.Time
 
-	temps       []*tempTable
-	contexts    []securityContext
-	active      *storage.Txn
-	frame       *frame // of the running statement
-	plans       map[planKey]*cachedPlan
-	protos      map[*tsql.TableDef]*table
-	nullSeen    bool // an aggregate met NULL in this statement
-	nextTemp    int32
-	running     string // text of the running statement, for sys.dm_exec_requests
-	command     string
-	variableUse int
+	temps    []*tempTable
+	contexts []securityContext
+	active   *storage.Txn
+	frame    *frame // of the running statement
+	plans    map[planKey]*cachedPlan
+	protos   map[*tsql.TableDef]*table
+	nullSeen bool // an aggregate met NULL in this statement
+	nextTemp int32
 }
 
 // planner returns the session's planning half.
@@ -132,15 +129,31 @@ func (p *planner) compileSubquery(sc *scope, q *tsql.Query) (*subquery, error) {
 		if err := pl.checkAll(env.stmt.checks); err != nil {
 			return err
 		}
-		x, err := pl.newExec(rc.ctx, rc.frame)
-		if err != nil {
-			return err
+		run, stmt := bq.run, env.stmt
+		for attempt := 0; ; attempt++ {
+			x, err := pl.newExec(rc.ctx, rc.frame)
+			if err != nil {
+				return err
+			}
+			in := *rc
+			in.exec = x
+			if err = x.lockTables(stmt); err == nil {
+				err = run(&in, each)
+			}
+			x.end(err != nil)
+			var stale errStale
+			if !errors.As(err, &stale) || attempt == 20 {
+				return err
+			}
+			// A table has changed since the expression was compiled.
+			x.tx.EndStatement()
+			stmt = &stmtPlan{version: pl.srv.version.Load()}
+			again, err := (&binder{p: pl, vars: sc.vars}).bindQuery(q, sc, &bindEnv{stmt: stmt, chain: pl.chain()})
+			if err != nil {
+				return err
+			}
+			run = again.run
 		}
-		in := *rc
-		in.exec = x
-		err = bq.run(&in, each)
-		x.end(err != nil)
-		return err
 	}
 	return sub, nil
 }

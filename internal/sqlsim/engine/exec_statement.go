@@ -20,6 +20,18 @@ type planKey struct {
 	db   *database
 	quot bool
 	ansi bool
+	// Names resolve, and identity columns are written, by these too.
+	login    *login
+	user     *principal
+	identity *table
+}
+
+func (p *planner) planKey(fr *frame, st tsql.Statement) planKey {
+	k := planKey{st: st, vars: fr.layout, db: p.db, quot: p.sess.settings.quotedIdentifier, ansi: p.sess.settings.ansiNulls, login: p.login, identity: p.identity}
+	if n := len(p.contexts); n > 0 {
+		k.user = p.contexts[n-1].user
+	}
+	return k
 }
 
 type cachedPlan struct {
@@ -46,7 +58,7 @@ func (p *planner) execStatement(ctx context.Context, fr *frame, st tsql.Statemen
 // planOf returns the plan of a statement, from the cache if it is still right.
 func (p *planner) planOf(fr *frame, st tsql.Statement) (*cachedPlan, error) {
 	version := p.srv.version.Load()
-	key := planKey{st, fr.layout, p.db, p.sess.settings.quotedIdentifier, p.sess.settings.ansiNulls}
+	key := p.planKey(fr, st)
 	if c := p.plans[key]; c != nil && c.stmt.version == version {
 		return c, nil
 	}
@@ -106,7 +118,7 @@ func (p *planner) execPlanned(ctx context.Context, fr *frame, st tsql.Statement,
 		if errors.As(err, &stale) && attempt < 20 {
 			x.tx.RollbackTo(mark)
 			x.tx.EndStatement()
-			delete(p.plans, planKey{st, fr.layout, p.db, p.sess.settings.quotedIdentifier, p.sess.settings.ansiNulls})
+			delete(p.plans, p.planKey(fr, st))
 			continue
 		}
 		if err != nil {

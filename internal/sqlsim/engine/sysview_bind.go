@@ -60,7 +60,6 @@ func (b *selectBinder) bindSystemView(it *fromItem, s *tsql.TableRef, qualifier 
 	}
 	home := b.p.db
 	it.rows = 200
-	b.env.stmt.uncacheable = true
 	it.function = &tableFunction{run: func(rc *rowCtx, each rowFn) error {
 		p := rc.sess.planner()
 		v := &viewer{p: p, db: home, x: execOf(rc)}
