@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/database"
 	"github.com/golang-migrate/migrate/v4/database/sqlserver"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	mssql "github.com/microsoft/go-mssqldb"
@@ -50,8 +51,12 @@ func (i Installer) Up(ctx context.Context) error {
 		return err
 	}
 	defer pool.Close()
-	if err := ensureSchema(ctx, pool); err != nil {
-		return err
+	return exclusively(ctx, pool, func(conn *sql.Conn) error { return i.up(ctx, pool, conn) })
+}
+
+func (i Installer) up(ctx context.Context, pool *sql.DB, conn *sql.Conn) error {
+	if _, err := conn.ExecContext(ctx, createSchema); err != nil {
+		return fmt.Errorf("chokaq: creating schema chokaq: %w", err)
 	}
 	m, err := i.migrator()
 	if err != nil {
@@ -74,7 +79,7 @@ func (i Installer) Up(ctx context.Context) error {
 		}
 		i.tell(migration, "migrated")
 	}
-	return i.applyObjects(ctx, pool)
+	return i.applyObjects(ctx, conn)
 }
 
 // Down removes the whole schema with every job in it, whatever state it is in.
@@ -84,6 +89,10 @@ func (i Installer) Down(ctx context.Context) error {
 		return err
 	}
 	defer pool.Close()
+	return exclusively(ctx, pool, func(*sql.Conn) error { return i.down(ctx, pool) })
+}
+
+func (i Installer) down(ctx context.Context, pool *sql.DB) error {
 	if installed, err := hasObject(ctx, pool, versionTable); err != nil || !installed {
 		return err
 	}
@@ -115,12 +124,23 @@ func (i Installer) open(ctx context.Context) (*sql.DB, error) {
 	return pool, nil
 }
 
-func ensureSchema(ctx context.Context, pool *sql.DB) error {
-	_, err := pool.ExecContext(ctx, createSchema)
+// exclusively runs an installation while a session lock keeps every other one of this database waiting.
+func exclusively(ctx context.Context, pool *sql.DB, run func(*sql.Conn) error) (err error) {
+	conn, err := pool.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("chokaq: creating schema chokaq: %w", err)
+		return err
 	}
-	return nil
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if _, err := conn.ExecContext(ctx, `DECLARE @Granted int;
+EXEC @Granted = sys.sp_getapplock @Resource = N'chokaq:install', @LockMode = 'Exclusive', @LockOwner = 'Session', @LockTimeout = -1;
+IF @Granted < 0 THROW 51014, N'chokaq: the lock that keeps two installers apart was not granted. Run it again.', 1;`); err != nil {
+		return fmt.Errorf("chokaq: taking the install lock: %w", err)
+	}
+	defer func() {
+		_, unlock := conn.ExecContext(context.WithoutCancel(ctx), `EXEC sys.sp_releaseapplock @Resource = N'chokaq:install', @LockOwner = 'Session';`)
+		err = errors.Join(err, unlock)
+	}()
+	return run(conn)
 }
 
 // createSchema is dynamic because CREATE SCHEMA must be alone in its batch.
@@ -199,8 +219,14 @@ func LatestVersion() uint { return uint(len(migrations())) }
 
 // migrationError says which migration failed and that it left nothing behind.
 func migrationError(name string, err error) error {
+	// golang-migrate's error repeats the whole migration, and does not unwrap.
+	if e, ok := errors.AsType[database.Error](err); ok {
+		err = e.OrigErr
+	} else if e, ok := errors.AsType[*database.Error](err); ok {
+		err = e.OrigErr
+	}
 	if e, ok := errors.AsType[mssql.Error](err); ok {
-		return fmt.Errorf("chokaq: migration %s failed and was rolled back whole: error %d, line %d: %s: %w", name, e.Number, e.LineNo, e.Message, err)
+		return fmt.Errorf("chokaq: migration %s failed and was rolled back whole: error %d in line %d: %w", name, e.Number, e.LineNo, err)
 	}
 	return fmt.Errorf("chokaq: migration %s failed and was rolled back whole: %w", name, err)
 }

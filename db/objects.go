@@ -43,24 +43,8 @@ func objects() []object {
 	return all
 }
 
-// applyObjects brings the repeatable objects up to date. One session lock keeps two installers apart; each object and its record
-// are one transaction.
-func (i Installer) applyObjects(ctx context.Context, pool *sql.DB) (err error) {
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	if _, err := conn.ExecContext(ctx, `DECLARE @Granted int;
-EXEC @Granted = sys.sp_getapplock @Resource = N'chokaq:install', @LockMode = 'Exclusive', @LockOwner = 'Session', @LockTimeout = -1;
-IF @Granted < 0 THROW 51014, N'chokaq: the lock that keeps two installers apart was not granted. Run it again.', 1;`); err != nil {
-		return fmt.Errorf("chokaq: taking the install lock: %w", err)
-	}
-	defer func() {
-		_, unlock := conn.ExecContext(context.WithoutCancel(ctx), `EXEC sys.sp_releaseapplock @Resource = N'chokaq:install', @LockOwner = 'Session';`)
-		err = errors.Join(err, unlock)
-	}()
-
+// applyObjects brings the repeatable objects up to date. Each object and its record are one transaction.
+func (i Installer) applyObjects(ctx context.Context, conn *sql.Conn) error {
 	applied, err := appliedChecksums(ctx, conn)
 	if err != nil {
 		return err

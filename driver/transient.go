@@ -19,6 +19,7 @@ import (
 // Database Engine's list of errors, both on learn.microsoft.com.
 var transientNumbers = map[int32]string{
 	233:   "the connection was closed",
+	601:   "data moved during a scan without locks",
 	596:   "the session was killed",
 	615:   "the database is being moved",
 	701:   "the server is out of memory",

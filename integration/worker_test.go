@@ -199,10 +199,11 @@ func TestWorkersRunEveryJobOnce(t *testing.T) {
 // The promise of the project: prefetched jobs go back in one call, running ones finish, nothing is left.
 func TestAStopGivesBackWhatWasPrefetchedAndFinishesWhatRuns(t *testing.T) {
 	d := newDatabase(t)
-	enqueueMany(t, d.pool, "q", 58)
+	enqueueMany(t, d.pool, "q", 8)
 	g := newGate()
 	w := startWorker(t, d.dsn, quick(func(c *driver.WorkerConfig) { c.Handlers, c.Prefetch = 8, 50 }), g.handle)
 	running := g.await(t, 8)
+	enqueueMany(t, d.pool, "q", 50)
 	eventually(t, "50 jobs are prefetched", func() bool { return count(t, d, "chokaq.Jobs WHERE State = 1") == 50 })
 
 	w.stop()
@@ -236,7 +237,7 @@ func TestAStopGivesBackWhatWasPrefetchedAndFinishesWhatRuns(t *testing.T) {
 // The same with the database unreachable: the stop is bounded, everything is named, and recovery settles it.
 func TestAStopWithoutTheDatabase(t *testing.T) {
 	d := newDatabase(t)
-	enqueueMany(t, d.pool, "q", 58)
+	enqueueMany(t, d.pool, "q", 8)
 	p, dsn := newProxy(t, d.dsn)
 	g := newGate()
 	w := startWorker(t, dsn, quick(func(c *driver.WorkerConfig) {
@@ -244,6 +245,7 @@ func TestAStopWithoutTheDatabase(t *testing.T) {
 		c.PrefetchedJobReleaseTimeout, c.FlushTimeout = 200*time.Millisecond, 200*time.Millisecond
 	}), g.handle)
 	running := g.await(t, 8)
+	enqueueMany(t, d.pool, "q", 50)
 	eventually(t, "50 jobs are prefetched", func() bool { return count(t, d, "chokaq.Jobs WHERE State = 1") == 50 })
 
 	p.cut()

@@ -115,9 +115,10 @@ BEGIN
             SET @Above = 11;
             WHILE @Take > 0
             BEGIN
+                /* A hint where to look, so it takes no locks: an S lock here would make the claimer that has the row wait. */
                 SET @Priority = NULL;
                 SELECT TOP (1) @Priority = j.Priority
-                FROM chokaq.Jobs AS j WITH (INDEX (IX_Jobs_Pending), FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
+                FROM chokaq.Jobs AS j WITH (INDEX (IX_Jobs_Pending), FORCESEEK, NOLOCK)
                 WHERE j.State = 0 AND j.Queue = @Queue AND j.Priority < @Above
                 ORDER BY j.Priority DESC;
                 IF @Priority IS NULL BREAK;
