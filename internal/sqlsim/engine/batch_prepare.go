@@ -16,6 +16,7 @@ type preparedBody struct {
 	quotedIdentifier bool
 	version          uint64 // of the catalog it was compiled for
 	database         string
+	concatNull       bool
 	scalars          map[scalarKey]*scalar
 	predicates       map[tsql.Expr]*predicate
 	checked          bool // its statements have been compiled ahead for this version
@@ -34,11 +35,7 @@ const maxPrepared = 500
 // sp_executesql are. An error means that nothing runs.
 func (s *Session) prepareBatch(text string, params []varDecl, key string) (*preparedBody, error) {
 	db, _, _ := s.be.currentDatabase()
-	qi := "0"
-	if s.settings.quotedIdentifier {
-		qi = "1"
-	}
-	key = db + "\x00" + qi + key + "\x00" + text
+	key = db + "\x00" + s.settings.compileKey() + key + "\x00" + text
 	version := s.be.catalogVersion()
 	if p := s.prepared[key]; p != nil && p.version == version {
 		return p, nil
@@ -62,7 +59,7 @@ func (s *Session) prepareBatch(text string, params []varDecl, key string) (*prep
 // prepareModule readies a module's body.
 func (s *Session) prepareModule(m *module) (*preparedBody, error) {
 	version := s.be.catalogVersion()
-	if p := s.modules[m]; p != nil && p.version == version {
+	if p := s.modules[m]; p != nil && p.version == version && p.concatNull == s.settings.concatNullYieldNull {
 		return p, nil
 	}
 	params := make([]varDecl, len(m.params))
@@ -87,7 +84,7 @@ func (s *Session) prepareModule(m *module) (*preparedBody, error) {
 func (s *Session) prepareBody(stmts []tsql.Statement, text string, uses []tsql.VariableUse, params []varDecl) (*preparedBody, error) {
 	db, _, _ := s.be.currentDatabase()
 	p := &preparedBody{
-		stmts: stmts, text: text, version: s.be.catalogVersion(), database: db,
+		stmts: stmts, text: text, version: s.be.catalogVersion(), database: db, concatNull: s.settings.concatNullYieldNull,
 		layout:  &varTable{byName: map[string]int{}},
 		scalars: map[scalarKey]*scalar{}, predicates: map[tsql.Expr]*predicate{},
 	}

@@ -68,6 +68,9 @@ type sessionOptions struct {
 // own part up before the first request.
 func newSession(o sessionOptions) *Session {
 	s := &Session{be: o.backend, clk: o.clock, spid: o.spid, login: o.login, gone: make(chan struct{})}
+	// What has been compiled outlives a reset: pooled connections run the same few texts.
+	s.prepared = map[string]*preparedBody{}
+	s.modules = map[*module]*preparedBody{}
 	s.clear()
 	s.started = o.clock.Now()
 	return s
@@ -80,8 +83,6 @@ func (s *Session) clear() {
 	s.rowCount, s.lastError, s.fetchStatus = 0, 0, 0
 	s.stmtTime = s.clk.Now().UTC()
 	s.sessionContext = map[string]contextValue{}
-	s.prepared = map[string]*preparedBody{}
-	s.modules = map[*module]*preparedBody{}
 	s.handles = map[int32]*preparedHandle{}
 	s.globalCursors = map[string]*cursor{}
 	s.tryDepth, s.level, s.insertExec, s.caught = 0, 0, 0, nil

@@ -58,6 +58,17 @@ func defaultSettings() settings {
 	}
 }
 
+// compileKey tells apart the settings that change how text is compiled.
+func (s *settings) compileKey() string {
+	key := [3]byte{'0', '0', '0'}
+	for i, on := range []bool{s.quotedIdentifier, s.ansiNulls, s.concatNullYieldNull} {
+		if on {
+			key[i] = '1'
+		}
+	}
+	return string(key[:])
+}
+
 // indexedWritesRefused names the SET options that are wrong for writing to a table with
 // a filtered index or an index on a computed column (error 1934), empty when all are
 // right. ARITHABORT counts as ON while ANSI_WARNINGS is ON.
