@@ -244,6 +244,12 @@ func (p *planner) lookupModule(ctx context.Context, fr *frame, name tsql.ObjectN
 	} else if o == nil || o.kind != "FN" {
 		return nil, nil
 	}
+	// What a module or view of the same owner calls needs no permission of the caller's.
+	for _, c := range []*object{p.viewing, p.chain()} {
+		if c != nil && c.ownerID() == o.ownerID() && c.db == o.db {
+			return o.module, nil
+		}
+	}
 	if err := p.checkObject(o, "EXECUTE"); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,8 @@ type planner struct {
 	frame    *frame // of the running statement
 	plans    map[planKey]*cachedPlan
 	protos   map[*tsql.TableDef]*table
-	nullSeen bool // an aggregate met NULL in this statement
+	viewing  *object // view or inline function whose query is being planned
+	nullSeen bool    // an aggregate met NULL in this statement
 	nextTemp int32
 }
 

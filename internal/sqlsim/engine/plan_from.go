@@ -468,9 +468,9 @@ func (b *selectBinder) bindView(it *fromItem, o *object, s *tsql.TableRef, quali
 func (p *planner) expandView(b *binder, o *object, env *bindEnv, wish *selectWish) (*boundQuery, []string, error) {
 	inner := &bindEnv{stmt: env.stmt, chain: o, depth: env.depth + 1}
 	vb := &binder{p: p, vars: &varTable{byName: map[string]int{}}}
-	saved := p.db
-	p.db = o.db
-	defer func() { p.db = saved }()
+	db, viewing := p.db, p.viewing
+	p.db, p.viewing = o.db, o
+	defer func() { p.db, p.viewing = db, viewing }()
 	q, err := vb.bindQueryFor(o.module.ast.Query, nil, inner, wish)
 	if err != nil {
 		return nil, nil, err

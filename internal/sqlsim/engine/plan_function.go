@@ -314,10 +314,10 @@ func (b *selectBinder) bindUserTableFunc(it *fromItem, s *tsql.TableFunc, args [
 		vars.decls = append(vars.decls, varDecl{name: p.name, typ: p.typ})
 	}
 	inner := &binder{p: b.p, vars: vars}
-	saved := b.p.db
-	b.p.db = o.db
+	db, viewing := b.p.db, b.p.viewing
+	b.p.db, b.p.viewing = o.db, o
 	q, err := inner.bindQuery(m.ast.Query, nil, &bindEnv{stmt: b.env.stmt, chain: o, depth: b.env.depth + 1})
-	b.p.db = saved
+	b.p.db, b.p.viewing = db, viewing
 	if err != nil {
 		return nil, err
 	}
