@@ -25,13 +25,18 @@ type cursor struct {
 
 func (s *Session) newCursor(fr *frame, st *tsql.DeclareCursor) (*cursor, error) {
 	c := &cursor{name: st.Name, query: st.Query, frame: fr}
-	static, kind := false, ""
+	static, readOnly, forward, kind := false, false, false, ""
 	for _, o := range st.Options {
 		switch o {
-		case "STATIC", "INSENSITIVE", "FAST_FORWARD", "READ_ONLY":
+		case "STATIC", "INSENSITIVE", "FAST_FORWARD":
 			static = true
 			c.scroll = c.scroll || o == "STATIC"
-		case "FORWARD_ONLY", "TYPE_WARNING", "LOCAL":
+			forward = forward || o == "FAST_FORWARD"
+		case "READ_ONLY":
+			readOnly = true
+		case "FORWARD_ONLY":
+			forward = true
+		case "TYPE_WARNING", "LOCAL":
 		case "GLOBAL":
 			c.global = true
 		case "SCROLL":
@@ -40,11 +45,8 @@ func (s *Session) newCursor(fr *frame, st *tsql.DeclareCursor) (*cursor, error) 
 			kind = o
 		}
 	}
-	for _, o := range st.Options {
-		if o == "FORWARD_ONLY" || o == "FAST_FORWARD" {
-			c.scroll = false
-		}
-	}
+	c.scroll = c.scroll && !forward
+	static = static || readOnly && forward
 	if st.Update || kind != "" {
 		if kind == "" {
 			kind = "FOR UPDATE"

@@ -52,6 +52,11 @@ func (s *Session) runExec(ctx context.Context, fr *frame, st *tsql.Exec, sink Si
 		return err
 	}
 	status, err := s.callNamed(ctx, fr, name, args, sink)
+	if e, ok := err.(*value.Error); ok && e.Number == 2812 {
+		if m, _ := s.be.lookupModule(ctx, fr, name, tsql.ModuleScalarFunction); m != nil && m.kind == tsql.ModuleScalarFunction {
+			return s.execFunction(ctx, fr, st, m, args)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -64,6 +69,22 @@ func (s *Session) runExec(ctx context.Context, fr *frame, st *tsql.Exec, sink Si
 		return fr.assignVariable(st.ReturnVar, intValue(int64(status)), intType)
 	}
 	return nil
+}
+
+// execFunction runs EXEC @v = dbo.function arguments.
+func (s *Session) execFunction(ctx context.Context, fr *frame, st *tsql.Exec, m *module, args []argument) error {
+	scratch := &frame{sess: s, layout: &varTable{byName: map[string]int{}}, vals: make([]value.Value, len(m.params)), tables: make([]any, len(m.params))}
+	for _, p := range m.params {
+		scratch.layout.declare(varDecl{name: p.name, typ: p.typ, table: p.tableType})
+	}
+	if err := s.bind(fr, scratch, m, args); err != nil {
+		return err
+	}
+	v, err := s.callFunction(fr.rowCtx(ctx), m, scratch.vals)
+	if err != nil || st.ReturnVar == "" {
+		return err
+	}
+	return fr.assignVariable(st.ReturnVar, v, m.returns)
 }
 
 // assignVariable stores a value in a variable of the frame.
