@@ -326,15 +326,9 @@ func replaceSource(from []tsql.TableSource, old, with tsql.TableSource) []tsql.T
 
 // source plans the reading of the rows to change, with the conditions of WHERE.
 func (cb *changeBinder) source(where tsql.Expr, top *tsql.Top) (func(rc *rowCtx, each func(rs *runState, row []value.Value) (bool, error)) error, error) {
-	for _, e := range conjuncts(where) {
-		if err := noAggregates(e, 147, "An aggregate may not appear in the WHERE clause unless it is in a subquery contained in a HAVING clause or a select list, and the column being aggregated is an outer reference."); err != nil {
-			return nil, err
-		}
-		c, err := cb.conjunct(e)
-		if err != nil {
-			return nil, err
-		}
-		cb.where = append(cb.where, c)
+	var err error
+	if cb.tree, err = cb.conditions(where, cb.tree); err != nil {
+		return nil, err
 	}
 	limit, err := cb.bindLimit(&tsql.Select{Top: top}, nil, nil)
 	if err != nil {

@@ -66,7 +66,8 @@ type conjunct struct {
 	sources itemSet
 	sargs   []sarg
 	done    bool
-	pushed  bool // from the query around this one: it has no expression of its own here
+	equal   [2]*scalar // for x IN (SELECT y ...): x and y
+	pushed  bool       // from the query around this one: it has no expression of its own here
 }
 
 // selectBinder plans one query specification.

@@ -434,17 +434,19 @@ func (j *joinPlanner) hashable(s *joinStep, bound itemSet) {
 		if c.pushed {
 			continue
 		}
-		e, ok := tsql.Unparen(c.ast).(*tsql.Compare)
-		if !ok || e.Op != "=" || c.pred.subqueries {
-			continue
-		}
-		l, err := compileScalar(j.b.scope, e.L)
-		if err != nil {
-			continue
-		}
-		r, err := compileScalar(j.b.scope, e.R)
-		if err != nil {
-			continue
+		l, r := c.equal[0], c.equal[1]
+		if l == nil {
+			e, ok := tsql.Unparen(c.ast).(*tsql.Compare)
+			if !ok || e.Op != "=" || c.pred.subqueries {
+				continue
+			}
+			var err error
+			if l, err = compileScalar(j.b.scope, e.L); err != nil {
+				continue
+			}
+			if r, err = compileScalar(j.b.scope, e.R); err != nil {
+				continue
+			}
 		}
 		ls, rs := j.b.sources(l.cols), j.b.sources(r.cols)
 		if rs&s.it.items() == 0 {

@@ -37,15 +37,8 @@ func (b *binder) bindSelect(sel *tsql.Select, q *tsql.Query, parent *scope, env 
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range conjuncts(sel.Where) {
-		if err := noAggregates(e, 147, "An aggregate may not appear in the WHERE clause unless it is in a subquery contained in a HAVING clause or a select list, and the column being aggregated is an outer reference."); err != nil {
-			return nil, err
-		}
-		c, err := sb.conjunct(e)
-		if err != nil {
-			return nil, err
-		}
-		sb.where = append(sb.where, c)
+	if tree, err = sb.conditions(sel.Where, tree); err != nil {
+		return nil, err
 	}
 	items, err := sb.expandItems(sel)
 	if err != nil {
@@ -248,7 +241,7 @@ func (b *binder) bindSelect(sel *tsql.Select, q *tsql.Query, parent *scope, env 
 			from := feed
 			feed = func(sink rowFn) error { return runWindows(rs, windows, from, sink) }
 		}
-		return project(rs, feed, items, orders, locators, distinct, visible, lim, each)
+		return project(rs, feed, items, orders, locators, distinct, visible, lim, bq.assigns != nil, each)
 	}
 	bq.run = run
 	return bq, nil
@@ -265,7 +258,7 @@ func (b *selectBinder) runGroupsOfNothing(rs *runState, g *grouping, windows []*
 		from := feed
 		feed = func(sink rowFn) error { return runWindows(rs, windows, from, sink) }
 	}
-	return project(rs, feed, items, nil, nil, false, len(items), lim, each)
+	return project(rs, feed, items, nil, nil, false, len(items), lim, false, each)
 }
 
 // baseOf tells where a column of the FROM row comes from.
@@ -538,7 +531,7 @@ func (l *limitPlan) start(rc *rowCtx) (limiter, error) {
 }
 
 // project evaluates the select list, and applies DISTINCT, ORDER BY and the limit.
-func project(rs *runState, feed func(rowFn) error, items []selectItem, orders []orderItem, locators []int, distinct bool, visible int, lim limiter, each rowFn) error {
+func project(rs *runState, feed func(rowFn) error, items []selectItem, orders []orderItem, locators []int, distinct bool, visible int, lim limiter, late bool, each rowFn) error {
 	if lim.take == 0 && !lim.isPercent {
 		return nil
 	}
@@ -619,18 +612,21 @@ func project(rs *runState, feed func(rowFn) error, items []selectItem, orders []
 	}
 	var rows []sorted
 	if err := feed(func(row []value.Value) (bool, error) {
-		out, err := make_(row, 0)
-		if err != nil {
-			return false, err
-		}
-		if !isNew(out) {
-			return true, nil
+		out := row
+		var err error
+		if !late {
+			if out, err = make_(row, 0); err != nil {
+				return false, err
+			}
+			if !isNew(out) {
+				return true, nil
+			}
 		}
 		var buf [64]byte
 		key := buf[:0]
 		for _, o := range orders {
 			var v value.Value
-			if o.output >= 0 {
+			if o.output >= 0 && !late {
 				v = out[o.output]
 			} else {
 				rs.in.row = row
@@ -664,7 +660,15 @@ func project(rs *runState, feed func(rowFn) error, items []selectItem, orders []
 		if i >= take && !(lim.ties && take > 0 && rows[i].key == rows[take-1].key) {
 			break
 		}
-		if more, err := each(rows[i].out); err != nil || !more {
+		out := rows[i].out
+		if late {
+			// @v = @v + ... sees what the rows before it have assigned.
+			var err error
+			if out, err = make_(out, 0); err != nil {
+				return err
+			}
+		}
+		if more, err := each(out); err != nil || !more {
 			return err
 		}
 	}

@@ -193,7 +193,7 @@ func (b *binder) bindOrdered(q *tsql.Query, body tsql.QueryBody, parent *scope, 
 			return err
 		}
 		rs := &runState{in: innerContext(rc)}
-		return project(rs, func(sink rowFn) error { return inner.run(rc, sink) }, items, orders, nil, false, len(items), lim, each)
+		return project(rs, func(sink rowFn) error { return inner.run(rc, sink) }, items, orders, nil, false, len(items), lim, false, each)
 	}
 	out.outer = out.outer || sb.outer
 	return &out, nil

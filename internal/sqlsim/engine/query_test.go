@@ -122,3 +122,19 @@ func TestConditionsReachTheTable(t *testing.T) {
 		t.Errorf("read %d rows", c.RowsRead)
 	}
 }
+
+// TestInDrivesSeeks: a short list drives seeks into a long table.
+func TestInDrivesSeeks(t *testing.T) {
+	srv := newTestServer(t)
+	s := srv.connect("q")
+	run(t, s, `CREATE TABLE dbo.T (Id int PRIMARY KEY, V int); INSERT dbo.T SELECT value, value FROM GENERATE_SERIES(1, 5000)`)
+	s.ResetCounters()
+	expect(t, s, `DECLARE @i TABLE (Id int); INSERT @i VALUES (5), (7), (7), (NULL); SELECT V FROM dbo.T WHERE Id IN (SELECT Id FROM @i) ORDER BY V;
+		DELETE dbo.T OUTPUT deleted.Id WHERE Id IN (SELECT TOP (1) Id FROM @i WHERE Id IS NOT NULL ORDER BY Id)`, `5`, `7`, `5`)
+	if c := s.Counters(); c.RowsRead > 30 {
+		t.Errorf("read %d rows", c.RowsRead)
+	}
+	expect(t, s, `SELECT COUNT(*) FROM dbo.T a WHERE a.Id IN (SELECT b.Id FROM dbo.T b WHERE b.Id = a.V AND b.Id < 10)`, `8`)
+	expect(t, s, `SELECT COUNT(*) FROM dbo.T WHERE Id NOT IN (SELECT V FROM dbo.T WHERE V > 10)`, `9`)
+	expect(t, s, `DECLARE @s varchar(100) = ''; SELECT @s = @s + CONVERT(varchar(5), Id) + ',' FROM dbo.T WHERE Id < 4 ORDER BY Id DESC; SELECT @s`, `'3,2,1,'`)
+}
