@@ -35,8 +35,10 @@ type planner struct {
 	frame    *frame // of the running statement
 	plans    map[planKey]*cachedPlan
 	protos   map[*tsql.TableDef]*table
-	viewing  *object // view or inline function whose query is being planned
-	nullSeen bool    // an aggregate met NULL in this statement
+	shown    atomic.Pointer[shownTransaction]
+	busy     atomic.Int32 // statements that run, one inside the other
+	viewing  *object      // view or inline function whose query is being planned
+	nullSeen bool         // an aggregate met NULL in this statement
 	nextTemp int32
 }
 
@@ -51,6 +53,13 @@ func (p *planner) ctx() context.Context { return p.sess.context() }
 func (p *planner) setDatabase(db *database) {
 	p.db = db
 	p.current.Store(db)
+}
+
+// shownTransaction is what other sessions see of a transaction.
+type shownTransaction struct {
+	id        uint64
+	began     time.Time
+	isolation isolation
 }
 
 // transaction is a storage transaction as the language half sees it.
@@ -75,6 +84,7 @@ func (t *transaction) end(how func()) {
 	how()
 	if t.p.active == t.tx {
 		t.p.active = nil
+		t.p.shown.Store(nil)
 	}
 }
 
@@ -83,6 +93,7 @@ func (p *planner) beginStore(ctx context.Context, iso isolation) (storeTxn, erro
 	tx := p.srv.store.Begin(p.party)
 	p.prepare(tx)
 	p.active = tx
+	p.shown.Store(&shownTransaction{id: tx.ID, began: tx.Began, isolation: iso})
 	return &transaction{p: p, tx: tx}, nil
 }
 

@@ -43,7 +43,11 @@ type cachedPlan struct {
 func (p *planner) execStatement(ctx context.Context, fr *frame, st tsql.Statement, sink Sink) (stmtResult, error) {
 	savedFrame := p.frame
 	p.frame = fr
-	defer func() { p.frame = savedFrame }()
+	p.busy.Add(1)
+	defer func() {
+		p.frame = savedFrame
+		p.busy.Add(-1)
+	}()
 	start, end := st.Range()
 	if start >= 0 && end <= len(fr.text) && start <= end {
 		p.party.SetStatement(fr.text[start:end])

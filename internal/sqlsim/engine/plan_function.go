@@ -54,6 +54,8 @@ func (b *selectBinder) bindTableFunc(it *fromItem, s *tsql.TableFunc) ([]scopeCo
 		default:
 			return nil, lineAt(sqlError(208, 16, 3, "Invalid object name '%s'.", s.Name), s.Pos)
 		}
+	} else if foldName(s.Name.Schema) == "sys" {
+		cols, err = b.bindSystemFunc(it, s, args)
 	} else {
 		cols, err = b.bindUserTableFunc(it, s, args)
 	}
@@ -330,4 +332,49 @@ func (b *selectBinder) bindUserTableFunc(it *fromItem, s *tsql.TableFunc, args [
 		return q.run(&rowCtx{ctx: rc.ctx, sess: rc.sess, frame: fr, exec: rc.exec}, each)
 	}}
 	return queryColumns(q, s.Name.Name, m.ast.Columns, "", s.Pos)
+}
+
+// bindSystemFunc plans the few table-valued functions of schema sys.
+func (b *selectBinder) bindSystemFunc(it *fromItem, s *tsql.TableFunc, args []*scalar) ([]scopeCol, error) {
+	long := value.Type{Kind: value.NVarChar, Length: value.Max, Collation: b.p.context().collation}
+	switch foldName(s.Name.Name) {
+	case "dm_exec_sql_text", "dm_exec_input_buffer":
+		if len(args) < 1 {
+			return nil, lineAt(sqlError(313, 16, 3, "An insufficient number of arguments were supplied for the procedure or function %s.", s.Name), s.Pos)
+		}
+		byHandle := foldName(s.Name.Name) == "dm_exec_sql_text"
+		it.function = &tableFunction{run: func(rc *rowCtx, each rowFn) error {
+			v, err := args[0].eval(rc)
+			if err != nil || v.IsNull() {
+				return err
+			}
+			spid := 0
+			if byHandle {
+				if raw := v.Raw(); len(raw) == 4 {
+					spid = int(raw[2])<<8 | int(raw[3])
+				}
+			} else {
+				spid = int(v.Int())
+			}
+			p := rc.sess.planner()
+			p.srv.mu.RLock()
+			other := p.srv.sessions[spid]
+			p.srv.mu.RUnlock()
+			if other == nil {
+				return nil
+			}
+			statement := value.NewString(value.NVarChar, other.party.Statement())
+			if byHandle {
+				_, err = each([]value.Value{value.NewNull(value.SmallInt), value.NewNull(value.Int), value.NewNull(value.SmallInt), value.NewInt(value.Bit, 0), statement})
+			} else {
+				_, err = each([]value.Value{value.NewString(value.NVarChar, "Language Event"), value.NewInt(value.SmallInt, 0), statement})
+			}
+			return err
+		}}
+		if byHandle {
+			return []scopeCol{{name: "dbid", typ: value.Type{Kind: value.SmallInt}, nullable: true}, {name: "objectid", typ: value.Type{Kind: value.Int}, nullable: true}, {name: "number", typ: value.Type{Kind: value.SmallInt}, nullable: true}, {name: "encrypted", typ: value.Type{Kind: value.Bit}}, {name: "text", typ: long, nullable: true}}, nil
+		}
+		return []scopeCol{{name: "event_type", typ: value.Type{Kind: value.NVarChar, Length: 256, Collation: long.Collation}}, {name: "parameters", typ: value.Type{Kind: value.SmallInt}}, {name: "event_info", typ: long, nullable: true}}, nil
+	}
+	return nil, lineAt(sqlError(208, 16, 1, "Invalid object name '%s'.", s.Name), s.Pos)
 }

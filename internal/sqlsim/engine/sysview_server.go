@@ -144,7 +144,7 @@ func init() {
 	})
 	defineView("sys.dm_exec_sessions", "session_id smallint, login_time datetime, host_name sysname, program_name sysname, host_process_id int, client_version int, client_interface_name sysname, security_id sid, login_name sysname, status desc, cpu_time int, memory_usage int, total_elapsed_time int, last_request_start_time datetime, last_request_end_time datetime, reads bigint, writes bigint, logical_reads bigint, is_user_process bit, text_size int, language sysname, date_format sysname, date_first smallint, quoted_identifier bit, arithabort bit, ansi_nulls bit, transaction_isolation_level smallint, lock_timeout int, deadlock_priority int, row_count bigint, original_login_name sysname, database_id smallint, open_transaction_count int", func(v *viewer, add func(...any)) {
 		for _, s := range v.visibleSessions() {
-			st := s.snapshotState()
+			st := s.state()
 			add(s.party.ID, s.connected, s.client.HostName, s.client.AppName, int64(s.client.ClientPID), 7, "go-mssqldb", sidOf(s.original, 0), st.login, st.status, 0, 4, 0, s.lastBatch, s.lastBatch, 0, 0, 0, true, 4096, "us_english", "mdy", 7, true, true, true, st.isolation, -1, 0, 0, s.original.name, st.db, st.open)
 		}
 	})
@@ -158,15 +158,34 @@ func init() {
 		now := v.p.srv.clock.Now()
 		for _, s := range v.visibleSessions() {
 			w, waiting := waits[s.party.ID]
-			if !waiting && s != v.p {
+			st := s.state()
+			if !waiting && s.busy.Load() == 0 {
 				continue
 			}
-			st := s.snapshotState()
+			handle := []byte{2, 0, byte(s.party.ID >> 8), byte(s.party.ID)}
+			command := "SELECT"
+			if f := strings.Fields(s.party.Statement()); len(f) > 0 {
+				command = strings.ToUpper(f[0])
+			}
 			if waiting && len(w.BlockedBy) > 0 {
-				add(s.party.ID, 0, w.Since.UTC(), "suspended", "SELECT", nil, st.db, 1, w.BlockedBy[0], waitType(w.Mode), now.Sub(w.Since).Milliseconds(), waitType(w.Mode), w.Resource.Kind.String()+": "+w.Resource.Description(), st.open, w.Transaction, nil, 0, 0, 0, 0, 0, st.isolation, -1, 0, 0, 0)
+				add(s.party.ID, 0, w.Since.UTC(), "suspended", command, handle, st.db, 1, w.BlockedBy[0], waitType(w.Mode), now.Sub(w.Since).Milliseconds(), waitType(w.Mode), w.Resource.Kind.String()+": "+w.Resource.Description(), st.open, w.Transaction, nil, 0, 0, 0, 0, 0, st.isolation, -1, 0, 0, 0)
 				continue
 			}
-			add(s.party.ID, 0, v.p.sess.now(), "running", "SELECT", nil, st.db, 1, 0, nil, 0, "MISCELLANEOUS", "", st.open, 0, nil, 0, 0, 0, 0, 0, st.isolation, -1, 0, 0, 0)
+			add(s.party.ID, 0, v.p.sess.now(), "running", command, handle, st.db, 1, 0, nil, 0, "MISCELLANEOUS", "", st.open, 0, nil, 0, 0, 0, 0, 0, st.isolation, -1, 0, 0, 0)
+		}
+	})
+	defineView("sys.dm_tran_active_transactions", "transaction_id bigint, name sysname, transaction_begin_time datetime, transaction_type int, transaction_state int", func(v *viewer, add func(...any)) {
+		for _, s := range v.visibleSessions() {
+			if tx := s.shown.Load(); tx != nil {
+				add(tx.id, "user_transaction", tx.began.UTC(), 1, 2)
+			}
+		}
+	})
+	defineView("sys.dm_tran_session_transactions", "session_id int, transaction_id bigint, is_user_transaction bit, is_local bit, open_transaction_count int", func(v *viewer, add func(...any)) {
+		for _, s := range v.visibleSessions() {
+			if tx := s.shown.Load(); tx != nil {
+				add(s.party.ID, tx.id, true, true, 1)
+			}
 		}
 	})
 	defineView("sys.dm_exec_connections", "session_id int, connect_time datetime, net_transport sysname, protocol_type sysname, encrypt_option sysname, auth_scheme sysname, client_net_address vc, client_tcp_port int, local_net_address vc, local_tcp_port int", func(v *viewer, add func(...any)) {
@@ -176,7 +195,7 @@ func init() {
 	})
 	defineView("sys.sysprocesses", "spid smallint, blocked smallint, dbid smallint, status sysname, hostname sysname, program_name sysname, loginame sysname, open_tran smallint", func(v *viewer, add func(...any)) {
 		for _, s := range v.visibleSessions() {
-			st := s.snapshotState()
+			st := s.state()
 			add(s.party.ID, 0, st.db, st.status, s.client.HostName, s.client.AppName, st.login, st.open)
 		}
 	})
@@ -230,12 +249,22 @@ type sessionState struct {
 	db            int32
 	open          int
 	isolation     int
+	tx            *shownTransaction
 }
 
-// snapshotState is read without the session's cooperation, so it tells only what does
-// not change under the reader.
-func (p *planner) snapshotState() sessionState {
-	return sessionState{login: p.original.name, status: "sleeping", db: p.current.Load().id, isolation: 2}
+// state is read without the session's cooperation.
+func (p *planner) state() sessionState {
+	st := sessionState{login: p.original.name, status: "sleeping", isolation: 2}
+	if db := p.current.Load(); db != nil {
+		st.db = db.id
+	}
+	if tx := p.shown.Load(); tx != nil {
+		st.open, st.isolation, st.tx = 1, int(tx.isolation), tx
+	}
+	if p.busy.Load() > 0 {
+		st.status = "running"
+	}
+	return st
 }
 
 func waitType(m storage.Mode) string {
