@@ -246,6 +246,9 @@ func (p *parser) option() Option {
 	}
 	o.Name = p.next().upper
 	if !p.acceptOp("=") {
+		if p.isOp("(") { // WAIT_AT_LOW_PRIORITY (...)
+			o.Sub = p.optionList()
+		}
 		return o
 	}
 	switch {

@@ -1,0 +1,37 @@
+// Package engine runs T-SQL: sessions, batches, procedures, planning and execution, over
+// the tables and locks of package storage.
+//
+// A request enters at Session.Batch, Session.Call or one of the transaction requests, and
+// what it produces goes to a Sink. A batch is parsed and compiled as a whole (batch_*.go)
+// before its first statement runs; control flow is interpreted (control_*.go, trycatch.go);
+// queries and changes of data are planned and run (plan_*.go, exec_*.go, dml_*.go);
+// expressions are compiled to closures (expr_*.go, func_*.go). seam.go is where the half
+// that interprets the language meets the half that plans.
+//
+// How far an error reaches is decided in one place, trycatch.go: the statement, its
+// scope, the batch, or the transaction too, depending on its number, XACT_ABORT and the
+// TRY blocks around it.
+//
+// # What is not there
+//
+// What T-SQL has and this package has not is refused with error 40510, which names it:
+// among others GOTO, PIVOT, xml and the CLR types, dynamic and keyset cursors, WHERE
+// CURRENT OF, full-text search, Service Broker, linked servers, encryption, message
+// catalogs (sp_addmessage), cultures other than en-US in FORMAT and PARSE, and languages
+// other than English.
+//
+// # What is accepted and has no effect
+//
+// These change how SQL Server works but not what it answers, so they are read and dropped:
+// FILLFACTOR, PAD_INDEX, DATA_COMPRESSION, ONLINE, MAXDOP, SORT_IN_TEMPDB, STATISTICS
+// options and UPDATE STATISTICS, filegroups and file specifications, query hints that only
+// steer the optimizer (plan_query.go lists them), WITH LOG of RAISERROR, WITH MARK of BEGIN
+// TRANSACTION, DELAYED_DURABILITY, SET TEXTSIZE, SET QUERY_GOVERNOR_COST_LIMIT, SET
+// STATISTICS IO and TIME, DBCC FREEPROCCACHE and its kin, CHECKPOINT.
+//
+// # What differs
+//
+// The numbers of CHECKSUM, BINARY_CHECKSUM and RAND are not SQL Server's, whose
+// algorithms are not documented. The server's time zone is UTC. A FAST_FORWARD cursor
+// reads its rows when it is opened.
+package engine
