@@ -29,7 +29,10 @@ type scalarKey struct {
 	typ value.Type
 }
 
-const maxPrepared = 500
+const (
+	maxPrepared     = 500      // texts, and modules, that a session keeps compiled
+	maxPreparedText = 64 << 10 // longer ones are scripts that do not come back
+)
 
 // prepareBatch parses and compiles a batch. params are declared before it, as those of
 // sp_executesql are. An error means that nothing runs.
@@ -49,6 +52,9 @@ func (s *Session) prepareBatch(text string, params []varDecl, key string) (*prep
 		return nil, err
 	}
 	p.quotedIdentifier = s.settings.quotedIdentifier
+	if len(text) > maxPreparedText {
+		return p, nil
+	}
 	if len(s.prepared) >= maxPrepared {
 		clear(s.prepared)
 	}
