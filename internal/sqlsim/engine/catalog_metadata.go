@@ -21,12 +21,11 @@ func (p *planner) objectNamed(text string) *object {
 }
 
 func (p *planner) objectByName(name tsql.ObjectName, typ string) (objectInfo, bool) {
-	if strings.EqualFold(name.Database, "tempdb") && name.IsTemp() {
-		name.Database, name.Schema = "", ""
-	}
-	if name.IsTemp() && name.Database == "" {
-		// Outside of tempdb, OBJECT_ID('#t') finds nothing in SQL Server either, unless
-		// tempdb is named; here the session's own table is found as tempdb..#t only.
+	if name.IsTemp() {
+		// OBJECT_ID('#t') looks in the current database, where no #table is.
+		if name.Database == "" && p.db.name != "tempdb" || name.Database != "" && !strings.EqualFold(name.Database, "tempdb") {
+			return objectInfo{}, false
+		}
 		if o := p.lookupTemp(name.Name); o != nil {
 			return p.info(o), typ == "" || strings.EqualFold(typ, o.kind)
 		}

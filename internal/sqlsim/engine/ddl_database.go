@@ -160,6 +160,21 @@ func (p *planner) exclusive(ctx context.Context, db *database, with []string) er
 	return nil
 }
 
+// singleUser is error 924: a database in single-user mode has its user already.
+func (p *planner) singleUser(db *database) error {
+	p.srv.mu.RLock()
+	defer p.srv.mu.RUnlock()
+	if db.single != "SINGLE_USER" {
+		return nil
+	}
+	for _, s := range p.srv.sessions {
+		if s != p && s.current.Load() == db {
+			return sqlError(924, 14, 1, "Database '%s' is already open and can only have one user at a time.", db.name)
+		}
+	}
+	return nil
+}
+
 func (p *planner) databaseOption(ctx context.Context, db *database, o tsql.Option, st *tsql.AlterDatabase) error {
 	on := strings.EqualFold(o.Value, "ON")
 	set := func(f func()) {

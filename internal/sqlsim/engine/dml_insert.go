@@ -317,10 +317,11 @@ func (x *exec) identityUsed(t *table, v value.Value) {
 	if t.variable {
 		return
 	}
-	d, err := value.Convert(v, t.columns[t.identity.ordinal].typ, value.Type{Kind: value.Decimal, Precision: 38}, 0, value.ConvertEnv{})
-	if err == nil {
-		x.identity, x.hasIdentity = d, true
+	if v.Kind() == value.Decimal {
+		x.identity, x.hasIdentity = v, true
+		return
 	}
+	x.identity, x.hasIdentity = value.NewDecimalInt(v.Int(), 0), true
 }
 
 func (pl *insertPlan) run(x *exec, fr *frame, sink Sink) (stmtResult, error) {

@@ -259,12 +259,15 @@ func (pl *mergePlan) run(x *exec, fr *frame, sink Sink) (stmtResult, error) {
 			deleted = append(deleted, m.changedRow)
 		}
 	}
+	w.action = "DELETE"
 	if err := w.delete(x, deleted); err != nil {
 		return res, err
 	}
+	w.action = "UPDATE"
 	if err := w.update(x, updated); err != nil {
 		return res, err
 	}
+	w.action = "INSERT"
 	if _, err := w.insert(x, inserted); err != nil {
 		return res, err
 	}

@@ -34,8 +34,6 @@ func (b *binder) bindOutput(list []*tsql.Output, tg *target, from *scope, verb s
 	}
 	o := &outputPlan{columns: len(tg.t.columns)}
 	sc := b.newScope(nil, env)
-	ordinalOf := map[string]int{} // shown columns
-	_ = ordinalOf
 	add := func(name string, visible bool) {
 		byOrdinal := map[int]string{}
 		for _, c := range tg.cols {
@@ -60,6 +58,12 @@ func (b *binder) bindOutput(list []*tsql.Output, tg *target, from *scope, verb s
 	sc.resolve = func(e tsql.Expr) (*scalar, bool, error) {
 		if c, ok := e.(*tsql.ColumnRef); ok && c.Pseudo && strings.EqualFold(c.Name, "$action") && verb == "MERGE" {
 			return colScalar(o.action, sc.cols[o.action].typ, false, "$action"), true, nil
+		}
+		if c, ok := e.(*tsql.ColumnRef); ok && from != nil && strings.EqualFold(c.Table, "deleted") {
+			if at, ok := tg.derived[foldName(c.Name)]; ok {
+				col := from.cols[at]
+				return colScalar(o.from+at, col.typ, col.nullable, col.name), true, nil
+			}
 		}
 		if f, ok := isAggregateCall(e); ok {
 			return nil, true, lineAt(sqlError(158, 15, 1, "An aggregate may not appear in the OUTPUT clause."), f.Pos)

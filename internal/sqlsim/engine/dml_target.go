@@ -13,6 +13,9 @@ type target struct {
 	name string
 	cols []targetColumn
 	obj  *object // what permissions are checked on
+	// derived are the columns of a CTE or view that are no column of the table, as
+	// ordinals of the FROM row: OUTPUT may show them of deleted rows.
+	derived map[string]int
 }
 
 type targetColumn struct {
@@ -228,6 +231,12 @@ func (b *binder) bindChange(tgt tsql.TableSource, from []tsql.TableSource, env *
 			}
 			if cb.target, err = viewTarget(&q, names, it.shown); err != nil {
 				return nil, err
+			}
+			cb.target.derived = map[string]int{}
+			for i, c := range q.cols {
+				if !c.hidden && (c.base == nil || c.base.table != cb.target.t) {
+					cb.target.derived[foldName(names[i])] = it.start + i
+				}
 			}
 			for _, l := range it.query.locators {
 				if len(it.query.locators) == 1 || cb.target.t == l.item.t {

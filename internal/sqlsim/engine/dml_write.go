@@ -15,6 +15,7 @@ type rowWriter struct {
 	computed []virtualColumn
 	checks   []compiledCheck
 	verb     string // INSERT, UPDATE, DELETE, MERGE: for messages
+	action   string // what MERGE does at the moment
 }
 
 type compiledCheck struct {
@@ -93,11 +94,11 @@ func (w *rowWriter) finish(x *exec, vals []value.Value) error {
 		vals[w.t.rowversion] = value.NewBinary(value.RowVersion, binary.BigEndian.AppendUint64(nil, 2000+db.rowVersion.Add(1)))
 	}
 	verb := w.verb
-	if verb == "MERGE" {
-		verb = "UPDATE"
+	if w.action != "" {
+		verb = w.action
 	}
 	for i, c := range w.t.columns {
-		if !c.nullable && vals[i].IsNull() {
+		if !c.nullable && !c.virtual && vals[i].IsNull() {
 			return sqlError(515, 16, 2, "Cannot insert the value NULL into column '%s', table '%s'; column does not allow nulls. %s fails.", c.name, w.t.displayName(), verb)
 		}
 	}
@@ -129,10 +130,17 @@ func checkName(c *checkConstraint) string {
 
 // assign converts a value for storage in a column.
 func (x *exec) assign(t *table, c *column, v value.Value, from value.Type) (value.Value, error) {
-	if v.IsNull() {
-		return value.NewNull(c.typ.Kind), nil
+	k := c.typ.Kind
+	switch {
+	case v.IsNull():
+		return value.NewNull(k), nil
+	case v.Kind() == k && (k.IsInteger() || k == value.Float || k == value.Date || k == value.UniqueIdentifier):
+		return v, nil // it fits as it is
 	}
-	return value.AssignColumn(v, from, c.typ, x.p.sess.convertEnv(), t.displayName(), c.name)
+	if x.named != t {
+		x.named, x.name = t, t.displayName()
+	}
+	return value.AssignColumn(v, from, c.typ, x.p.sess.convertEnv(), x.name, c.name)
 }
 
 // writeError turns an error of the storage layer into what the server says.

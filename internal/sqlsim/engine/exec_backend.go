@@ -187,6 +187,9 @@ func (p *planner) useDatabase(ctx context.Context, name string) error {
 	if p.userIn(db) == nil {
 		return sqlError(916, 14, 2, "The server principal \"%s\" is not able to access the database \"%s\" under the current security context.", p.login.name, db.name)
 	}
+	if err := p.singleUser(db); err != nil {
+		return err
+	}
 	p.setDatabase(db)
 	return nil
 }

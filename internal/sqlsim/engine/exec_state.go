@@ -19,6 +19,10 @@ type exec struct {
 	working map[*recursion][][]value.Value
 	notices []*value.Error
 
+	// The name of the table that was written last, for messages.
+	named *table
+	name  string
+
 	identity    value.Value
 	hasIdentity bool
 }

@@ -395,7 +395,7 @@ func (c *chooser) gives(ix *index, a *access, fixed int) (ok, backward bool) {
 					dup = dup || have.column == k.column
 				}
 				if !dup {
-					keys = append(keys, indexKey{column: k.column})
+					keys = append(keys, k) // in the direction of the clustered key
 				}
 			}
 		}

@@ -58,7 +58,7 @@ func (b *binder) bindFor(f *tsql.ForClause, q *boundQuery, env *bindEnv) (*bound
 }
 
 func finishJSON(f *tsql.ForClause, buf []byte, n int, each rowFn) error {
-	if n == 0 && !f.HasRoot {
+	if n == 0 {
 		return nil // no row at all; NULL as a subquery
 	}
 	s := string(buf)

@@ -183,6 +183,9 @@ func (srv *Server) Connect(ctx context.Context, l Login) (*Session, error) {
 	if db == nil || p.userIn(db) == nil || db.single == "OFFLINE" {
 		return nil, sqlError(4060, 11, 1, "Cannot open database \"%s\" requested by the login. The login failed.", name)
 	}
+	if err := p.singleUser(db); err != nil {
+		return nil, sqlError(4060, 11, 1, "Cannot open database \"%s\" requested by the login. The login failed.", name)
+	}
 	p.home = db
 	p.setDatabase(db)
 	srv.mu.Lock()
