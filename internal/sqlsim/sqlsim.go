@@ -8,6 +8,7 @@
 package sqlsim
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/chokaq/chokaq/internal/clock"
+	"github.com/chokaq/chokaq/internal/sqlsim/agent"
 	"github.com/chokaq/chokaq/internal/sqlsim/engine"
 	"github.com/chokaq/chokaq/internal/sqlsim/fault"
 	"github.com/chokaq/chokaq/internal/sqlsim/storage"
@@ -45,6 +47,8 @@ type Options struct {
 	Name string
 	// Version is the product version; by default one of SQL Server 2022.
 	Version string
+	// NoAgent leaves SQL Server Agent out: msdb is empty, as where Agent was never installed.
+	NoAgent bool
 	// Logger gets what goes wrong within; by default nobody does.
 	Logger *slog.Logger
 }
@@ -55,6 +59,7 @@ type Server struct {
 	engine   *engine.Server
 	wire     *tds.Server
 	faults   *fault.Injector
+	agent    *agent.Agent // nil with NoAgent
 	listener net.Listener
 	served   chan error
 }
@@ -81,16 +86,23 @@ func Start(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", opts.Addr)
-	if err != nil {
+	s := &Server{opts: opts, engine: e, faults: fault.New(), served: make(chan error, 1)}
+	if !opts.NoAgent {
+		if s.agent, err = agent.New(context.Background(), e, "sa", opts.Password, opts.Logger); err != nil {
+			return nil, err
+		}
+	}
+	if s.listener, err = net.Listen("tcp", opts.Addr); err != nil {
 		return nil, fmt.Errorf("sqlsim: %w", err)
 	}
-	s := &Server{opts: opts, engine: e, faults: fault.New(), listener: listener, served: make(chan error, 1)}
+	if s.agent != nil {
+		s.agent.Start()
+	}
 	s.wire = tds.NewServer(tds.Options{
 		Backend: backend{e}, Faults: s.faults, Logger: opts.Logger, Name: e.ServerName(), Version: version,
 		Certificate: opts.Certificate, NoTLS: opts.NoTLS,
 	})
-	go func() { s.served <- s.wire.Serve(listener) }()
+	go func() { s.served <- s.wire.Serve(s.listener) }()
 	return s, nil
 }
 
@@ -112,6 +124,9 @@ func versionNumbers(text string) (v [4]uint16, err error) {
 
 // Close ends all connections and sessions and waits for them.
 func (s *Server) Close() error {
+	if s.agent != nil {
+		s.agent.Stop()
+	}
 	err := s.wire.Close()
 	if served := <-s.served; !errors.Is(served, tds.ErrServerClosed) {
 		err = errors.Join(err, served)
@@ -119,6 +134,9 @@ func (s *Server) Close() error {
 	s.served <- tds.ErrServerClosed // so that Close can be called again
 	return err
 }
+
+// Agent is SQL Server Agent, which runs from the start; nil with Options.NoAgent.
+func (s *Server) Agent() *agent.Agent { return s.agent }
 
 // Addr is the address that the server listens on.
 func (s *Server) Addr() string { return s.listener.Addr().String() }

@@ -42,6 +42,16 @@ func (s *Session) raiseError(ctx context.Context, fr *frame, st *tsql.RaiseError
 		if n < 13000 || n == 50000 {
 			return sqlError(2732, 16, 1, "Error number %d is invalid. The number must be from 13000 through 2147483647 and it cannot be 50000.", n)
 		}
+		if known, ok := systemMessages[n]; ok {
+			if text, err = formatMessage(known, args); err != nil {
+				return err
+			}
+			number = int32(n)
+			if severity.Int() < 0 { // the message's own
+				severity = value.NewInt(value.Int, 16)
+			}
+			break
+		}
 		return sqlError(18054, 16, 1, "Error %d, severity %d, state %d was raised, but no message with that error number was found in sys.messages. If error is larger than 50000, make sure the user-defined message is added using sp_addmessage.", n, severity.Int(), state.Int())
 	default:
 		text, err = formatMessage(msg.Str(), args)

@@ -30,7 +30,9 @@ func init() {
 	name("host_name", func(s *Session) (string, bool) { return s.login.HostName, s.login.HostName != "" })
 	name("app_name", func(s *Session) (string, bool) { return s.login.AppName, true })
 	define("suser_sname", 0, 1, func(c *callSite) (*scalar, error) { return c.loginName() })
+	define("suser_sid", 0, 2, func(c *callSite) (*scalar, error) { return c.loginSID() })
 	define("suser_name", 0, 1, func(c *callSite) (*scalar, error) { return c.loginName() })
+	define("sessionproperty", 1, 1, func(c *callSite) (*scalar, error) { return c.sessionProperty() })
 	define("host_id", 0, 0, func(c *callSite) (*scalar, error) {
 		typ := value.Type{Kind: value.Char, Length: 10, Collation: c.sc.collation()}
 		return perStatement(newScalar(typ, false, func(rc *rowCtx) (value.Value, error) {
@@ -97,17 +99,17 @@ func init() {
 	delete(unsupportedFunctions, "connectionproperty")
 }
 
-// loginName is SUSER_SNAME and SUSER_NAME. Only the current login, without an argument,
-// has a name here: security identifiers are not kept.
+// loginName is SUSER_SNAME and SUSER_NAME: of a SID or principal id, or of the current login.
 func (c *callSite) loginName() (*scalar, error) {
 	if len(c.args) == 1 {
 		typ := sysnameType
 		return perStatement(c.nullable(c.result(typ, func(rc *rowCtx, v []value.Value) (value.Value, error) {
-			if v[0].Kind().IsBinary() && len(v[0].Raw()) == 1 && v[0].Raw()[0] == 1 {
-				return str(typ, "sa"), nil
-			}
-			if v[0].Kind().IsInteger() && v[0].Int() == 1 {
-				return str(typ, "sa"), nil
+			if known, ok := rc.sess.be.(loginDirectory); ok {
+				for _, l := range known.allLogins() {
+					if v[0].Kind().IsBinary() && string(v[0].Raw()) == string(sidOf(l, 0)) || v[0].Kind().IsInteger() && v[0].Int() == int64(l.id) {
+						return str(typ, l.name), nil
+					}
+				}
 			}
 			return value.NewNull(typ.Kind), nil
 		}))), nil
@@ -117,4 +119,45 @@ func (c *callSite) loginName() (*scalar, error) {
 	return perStatement(newScalar(typ, false, func(rc *rowCtx) (value.Value, error) {
 		return str(typ, rc.sess.be.loginName()), nil
 	})), nil
+}
+
+// loginDirectory lists the server's logins.
+type loginDirectory interface{ allLogins() []*login }
+
+// loginSID is SUSER_SID: of a login by name, NULL when there is none, or of the current login.
+func (c *callSite) loginSID() (*scalar, error) {
+	typ := value.Type{Kind: value.VarBinary, Length: 85}
+	find := func(rc *rowCtx, name string) value.Value {
+		if known, ok := rc.sess.be.(loginDirectory); ok {
+			for _, l := range known.allLogins() {
+				if foldName(l.name) == foldName(name) {
+					return value.NewBinary(value.VarBinary, sidOf(l, 0))
+				}
+			}
+		}
+		return value.NewNull(typ.Kind)
+	}
+	if len(c.args) == 0 {
+		return perStatement(newScalar(typ, true, func(rc *rowCtx) (value.Value, error) { return find(rc, rc.sess.be.loginName()), nil })), nil
+	}
+	return perStatement(c.nullable(c.result(typ, func(rc *rowCtx, v []value.Value) (value.Value, error) { return find(rc, v[0].Str()), nil }))), nil
+}
+
+// sessionProperty is SESSIONPROPERTY: an option of the session, NULL when there is none of that name.
+func (c *callSite) sessionProperty() (*scalar, error) {
+	return perStatement(c.nullable(c.result(value.Type{Kind: value.Variant}, func(rc *rowCtx, v []value.Value) (value.Value, error) {
+		set := rc.sess.settings
+		on, ok := map[string]bool{
+			"ansi_nulls": set.ansiNulls, "ansi_padding": set.ansiPadding, "ansi_warnings": set.ansiWarnings, "arithabort": set.arithAbort,
+			"concat_null_yields_null": set.concatNullYieldNull, "numeric_roundabort": set.numericRoundAbort, "quoted_identifier": set.quotedIdentifier,
+		}[foldName(v[0].Str())]
+		if !ok {
+			return value.NewNull(value.Variant), nil
+		}
+		n := int64(0)
+		if on {
+			n = 1
+		}
+		return value.NewInt(value.Int, n), nil
+	}))), nil
 }

@@ -492,3 +492,14 @@ func (p *planner) hasPermission(securable, class, permission string) (value.Valu
 	}
 	return value.NewNull(value.Int), nil
 }
+
+// allLogins lists the server's logins.
+func (p *planner) allLogins() []*login {
+	p.srv.mu.RLock()
+	defer p.srv.mu.RUnlock()
+	all := make([]*login, 0, len(p.srv.logins))
+	for _, l := range p.srv.logins {
+		all = append(all, l)
+	}
+	return all
+}
