@@ -99,6 +99,12 @@ func (s *Session) run(ctx context.Context, fr *frame, st tsql.Statement) (flow, 
 	}
 	fr.line = st.Position().Line
 	s.statement++
+	if s.settings.noExec {
+		// Everything is compiled, and nothing runs but the SET that ends this.
+		if _, ok := st.(*tsql.SetOption); !ok {
+			return flowNext, nil
+		}
+	}
 	switch st := st.(type) {
 	case *tsql.Block:
 		return s.runList(ctx, fr, st.Body)
@@ -302,9 +308,6 @@ func (s *Session) succeed(rows int64) {
 func (s *Session) runPlanned(ctx context.Context, fr *frame, st tsql.Statement) error {
 	if s.txn.doomed && writes(st) {
 		return s.checkWritable()
-	}
-	if s.settings.noExec {
-		return nil
 	}
 	if m, ok := st.(*tsql.CreateModule); ok {
 		if err := checkFunctionBody(m); err != nil {

@@ -17,6 +17,9 @@ import (
 
 func init() {
 	define("newid", 0, 0, func(c *callSite) (*scalar, error) {
+		if err := c.notInFunction(); err != nil {
+			return nil, err
+		}
 		return volatile(newScalar(value.Type{Kind: value.UniqueIdentifier}, false, func(*rowCtx) (value.Value, error) {
 			var u [16]byte
 			if _, err := rand.Read(u[:]); err != nil {
@@ -66,6 +69,14 @@ func init() {
 			return value.NewBinary(value.VarBinary, out), nil
 		}), nil
 	})
+}
+
+// notInFunction refuses what a user-defined function may not call.
+func (c *callSite) notInFunction() error {
+	if fr := c.sess.frame; fr != nil && fr.insideFunction {
+		return sqlError(443, 16, 1, "Invalid use of a side-effecting operator '%s' within a function.", c.name)
+	}
+	return nil
 }
 
 // bytesArg checks that argument n is text or binary.

@@ -357,6 +357,9 @@ func (c *callSite) angle(factor float64) (*scalar, error) {
 
 // compileRand: without a seed one value for the whole statement, as documented.
 func compileRand(c *callSite) (*scalar, error) {
+	if err := c.notInFunction(); err != nil {
+		return nil, err
+	}
 	if len(c.args) == 1 {
 		if err := c.int(0); err != nil {
 			return nil, err

@@ -133,6 +133,9 @@ func (p *parser) statementBody(first bool) Statement {
 		}
 		return st
 	case "USE":
+		if p.inModule {
+			p.fail(154, 15, 1, "a USE database statement is not allowed in a procedure, function or trigger.")
+		}
 		st := &Use{Span: p.span()}
 		p.next()
 		st.Database = p.ident()
