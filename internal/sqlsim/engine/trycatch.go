@@ -57,7 +57,7 @@ var scopeErrors = map[int32]bool{2714: true, 911: true, 916: true}
 
 // reachOf tells how far an error reaches under the session's settings.
 func (s *Session) reachOf(e *value.Error, st tsql.Statement) reach {
-	if _, ok := st.(*tsql.RaiseError); ok {
+	if _, ok := st.(*tsql.RaiseError); ok && e.Class < 20 {
 		return endsStatement // RAISERROR honors nothing, not even XACT_ABORT
 	}
 	switch {
