@@ -506,13 +506,13 @@ func appendJSONValue(dst []byte, v value.Value, typ value.Type, isJSON bool) ([]
 		return append(dst, '"'), nil
 	}
 	style := value.NoStyle
-	if v.Kind().IsTemporal() {
+	switch {
+	case v.Kind().IsTemporal():
 		style = 126
-		if v.Kind() == value.DateTimeOffset {
-			style = 127
-		}
+	case v.Kind().IsMoney():
+		style = 2 // all four decimals
 	}
-	text, err := value.Convert(v, typ, value.Type{Kind: value.VarChar, Length: 100}, jsonStyle(v, style), value.ConvertEnv{})
+	text, err := value.Convert(v, typ, value.Type{Kind: value.VarChar, Length: 100}, style, value.ConvertEnv{})
 	if err != nil {
 		return dst, err
 	}
@@ -524,14 +524,6 @@ func appendJSONValue(dst []byte, v value.Value, typ value.Type, isJSON bool) ([]
 		s = jsonTime(v, s)
 	}
 	return appendJSONString(dst, s), nil
-}
-
-// jsonStyle: a datetimeoffset keeps its own offset.
-func jsonStyle(v value.Value, style int) int {
-	if v.Kind() == value.DateTimeOffset {
-		return 126
-	}
-	return style
 }
 
 // jsonTime drops a fraction that is zero.
