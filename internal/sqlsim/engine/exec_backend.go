@@ -133,7 +133,10 @@ func (p *planner) compileSubquery(sc *scope, q *tsql.Query) (*subquery, error) {
 		}
 	}
 	sub.run = func(rc *rowCtx, each func(row []value.Value) (bool, error)) error {
-		if execOf(rc) != nil {
+		if x := execOf(rc); x != nil {
+			if len(sub.outerCols) == 0 && !sub.outerRefs {
+				return x.rerun(sub, func(each rowFn) error { return bq.run(rc, each) }, each)
+			}
 			return bq.run(rc, each)
 		}
 		// An expression of a statement of its own: IF EXISTS (...), SET @v = (...).

@@ -18,6 +18,8 @@ type exec struct {
 	located []located
 	working map[*recursion][][]value.Value
 	notices []*value.Error
+	sets    map[*valueSet]*valueSet
+	kept    map[*subquery]*keptRows
 
 	// The name of the table that was written last, for messages.
 	named *table
@@ -127,4 +129,56 @@ func (t *table) noRowLocks() bool {
 		}
 	}
 	return false
+}
+
+// keptRows are the rows of a query that does not depend on the rows around it, as far as
+// they have been read.
+type keptRows struct {
+	rows     [][]value.Value
+	complete bool
+}
+
+// rerun runs a query that does not depend on the rows around it: what was read before is
+// not read again.
+func (x *exec) rerun(sub *subquery, run func(each rowFn) error, each rowFn) error {
+	k := x.kept[sub]
+	if k == nil {
+		k = &keptRows{}
+		if x.kept == nil {
+			x.kept = map[*subquery]*keptRows{}
+		}
+		x.kept[sub] = k
+		stopped := false
+		err := run(func(row []value.Value) (bool, error) {
+			k.rows = append(k.rows, row)
+			more, err := each(row)
+			stopped = !more || err != nil
+			return more, err
+		})
+		k.complete = err == nil && !stopped
+		return err
+	}
+	for _, row := range k.rows {
+		if more, err := each(row); err != nil || !more {
+			return err
+		}
+	}
+	if k.complete {
+		return nil
+	}
+	var all [][]value.Value
+	if err := run(func(row []value.Value) (bool, error) {
+		all = append(all, row)
+		return true, nil
+	}); err != nil {
+		return err
+	}
+	done := min(len(k.rows), len(all))
+	k.rows, k.complete = all, true
+	for _, row := range all[done:] {
+		if more, err := each(row); err != nil || !more {
+			return err
+		}
+	}
+	return nil
 }

@@ -10,7 +10,7 @@ import (
 // can drive seeks into a long table. It returns nil for a condition of another kind.
 func (b *selectBinder) semiJoin(e tsql.Expr) (*conjunct, *fromItem, error) {
 	in, ok := e.(*tsql.In)
-	if !ok || in.Not || in.Query == nil || len(b.list) == 0 || len(b.list) >= 50 {
+	if !ok || in.Query == nil || len(b.list) == 0 || len(b.list) >= 50 {
 		return nil, nil, nil
 	}
 	sc := *b.scope
@@ -35,6 +35,15 @@ func (b *selectBinder) semiJoin(e tsql.Expr) (*conjunct, *fromItem, error) {
 	if col.typ.Kind.IsCharacter() && (!x.typ.Kind.IsCharacter() || x.typ.Collation != col.typ.Collation) || col.typ.Kind == value.Variant || col.unknown {
 		undo()
 		return nil, nil, nil
+	}
+	if in.Not {
+		if sc.passed {
+			undo()
+			return nil, nil, nil
+		}
+		b.use(x.cols)
+		b.outer = b.outer || x.outerRefs
+		return b.antiJoin(e, x, q), nil, nil
 	}
 	it := &fromItem{n: len(b.list), start: len(b.scope.cols), end: len(b.scope.cols) + 1, locator: -1, rows: 1000, types: []value.Type{col.typ}, pos: in.Pos}
 	y := colScalar(it.start, col.typ, true, "")
@@ -73,6 +82,76 @@ func (b *selectBinder) semiJoin(e tsql.Expr) (*conjunct, *fromItem, error) {
 	return c, it, nil
 }
 
+// valueSet is the values of a query, for NOT IN.
+type valueSet struct {
+	keys map[string]bool
+	null bool
+}
+
+// antiJoin is x NOT IN (SELECT y ...) by a set that is made once for each execution.
+func (b *selectBinder) antiJoin(e tsql.Expr, x *scalar, q *boundQuery) *conjunct {
+	y := colScalar(0, q.cols[0].typ, true, "")
+	common, err := commonType(x.typ, y.typ)
+	if err != nil {
+		return nil
+	}
+	if common.Kind.IsCharacter() {
+		common.Collation, common.Length = x.typ.Collation, value.Max
+	}
+	xs, err := coerceTo(x, common)
+	if err != nil {
+		return nil
+	}
+	ys, err := coerceTo(y, common)
+	if err != nil {
+		return nil
+	}
+	id := new(valueSet)
+	pred := &predicate{cols: x.cols, outerRefs: x.outerRefs, subqueries: true}
+	pred.eval = func(rc *rowCtx) (tristate, error) {
+		ex := execOf(rc)
+		set := ex.sets[id]
+		if set == nil {
+			set = &valueSet{keys: map[string]bool{}}
+			in := innerContext(rc)
+			if err := q.run(rc, func(row []value.Value) (bool, error) {
+				in.row = row
+				v, err := ys.eval(&in)
+				if err != nil {
+					return false, err
+				}
+				if v.IsNull() {
+					set.null = true
+				} else {
+					set.keys[string(value.SortKey(nil, v, common.Collation))] = true
+				}
+				return true, nil
+			}); err != nil {
+				return isUnknown, err
+			}
+			if ex.sets == nil {
+				ex.sets = map[*valueSet]*valueSet{}
+			}
+			ex.sets[id] = set
+		}
+		if len(set.keys) == 0 && !set.null {
+			return isTrue, nil
+		}
+		v, err := xs.eval(rc)
+		if err != nil || v.IsNull() {
+			return isUnknown, err
+		}
+		switch {
+		case set.keys[string(value.SortKey(nil, v, common.Collation))]:
+			return isFalse, nil
+		case set.null:
+			return isUnknown, nil
+		}
+		return isTrue, nil
+	}
+	return &conjunct{ast: e, pred: pred, sources: b.sources(x.cols), sargs: []sarg{}}
+}
+
 // conditions compiles WHERE. Sources that come from it are joined to the tree.
 func (b *selectBinder) conditions(where tsql.Expr, tree fromNode) (fromNode, error) {
 	for _, e := range conjuncts(where) {
@@ -86,6 +165,9 @@ func (b *selectBinder) conditions(where tsql.Expr, tree fromNode) (fromNode, err
 			}
 			if c != nil {
 				b.where = append(b.where, c)
+				if it == nil {
+					continue
+				}
 				tree = &fromJoin{kind: tsql.CrossJoin, left: tree, right: it, set: tree.items() | it.items()}
 				continue
 			}
