@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"go.uber.org/zap"
 )
 
@@ -27,6 +28,8 @@ type shutdown struct {
 	reason error
 
 	stopClaiming, stopStarting, stopBeating, stopStoring context.CancelCauseFunc
+
+	unsettledClaim uuid.UUID // a claim that was cut off and could not be released; set by release
 
 	claimed, processed, completed, beaten <-chan struct{} // closed when that part has ended
 }
@@ -99,8 +102,11 @@ func (s *shutdown) release() []*heldJob {
 	w.stats.released.Add(int64(len(answers)))
 	left := w.owned.in(prefetched)
 	if err != nil {
+		if token := w.claimer.unsettled.Load(); token != nil {
+			s.unsettledClaim = *token
+		}
 		w.log.Error("prefetched jobs could not be given back in time; abandoned-fetch recovery will reset them", event("shutdown.release_failed"),
-			zap.Error(err), jobIDs("jobs", left))
+			zap.Error(err), jobIDs("jobs", left), zap.Stringer("unsettled_claim_token", s.unsettledClaim))
 		return left
 	}
 	s.step("shutdown 4/7: prefetched jobs are Pending again", "shutdown.released", zap.Int("released", len(answers)), jobIDs("lost_before", left))
@@ -140,7 +146,7 @@ func (s *shutdown) sayNow(state string, within time.Duration) error {
 
 func (s *shutdown) report(abandoned []*heldJob, unstored []outcome, notReleased []*heldJob) error {
 	w := s.w
-	report := &ShutdownError{}
+	report := &ShutdownError{UnsettledClaim: s.unsettledClaim}
 	for _, job := range abandoned {
 		report.Abandoned = append(report.Abandoned, job.info)
 	}
@@ -150,14 +156,14 @@ func (s *shutdown) report(abandoned []*heldJob, unstored []outcome, notReleased 
 	for _, job := range notReleased {
 		report.NotReleased = append(report.NotReleased, job.info)
 	}
-	if len(unstored) == 0 && len(notReleased) == 0 { // otherwise the database is away: do not wait for it once more
+	if len(unstored) == 0 && len(notReleased) == 0 && s.unsettledClaim == uuid.Nil { // otherwise the database is away: do not wait for it once more
 		if err := s.sayNow("stopped", min(time.Second, w.config.FlushTimeout)); err != nil {
 			w.log.Warn("the worker could not say that it has stopped; it will show as gone", event("shutdown.stopped_unsaid"), zap.Error(err))
 		}
 	}
 	s.step("the worker has stopped", "shutdown.stopped", zap.Int("abandoned", len(abandoned)), zap.Int("unstored", len(unstored)),
 		zap.Int("not_released", len(notReleased)), zap.Any("stats", w.Stats()))
-	if len(report.Abandoned)+len(report.Unstored)+len(report.NotReleased) == 0 {
+	if len(report.Abandoned)+len(report.Unstored)+len(report.NotReleased) == 0 && report.UnsettledClaim == uuid.Nil {
 		return nil
 	}
 	return report
@@ -196,6 +202,9 @@ type ShutdownError struct {
 	// NotReleased jobs had not started, and could not be given back. Abandoned-fetch recovery resets those that are Fetched; one whose start
 	// had been committed unheard is Processing, and zombie rescue moves it to the dead-letter queue.
 	NotReleased []JobInfo
+	// UnsettledClaim is the token of a claim whose answer was never heard and that could not be released: jobs that it may
+	// have fetched are unknown here. Abandoned-fetch recovery resets them. uuid.Nil: there is none.
+	UnsettledClaim uuid.UUID
 }
 
 func (e *ShutdownError) Error() string {
@@ -211,6 +220,9 @@ func (e *ShutdownError) Error() string {
 		if len(p.jobs) > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s: %s", len(p.jobs), p.what, jobNames(p.jobs)))
 		}
+	}
+	if e.UnsettledClaim != uuid.Nil {
+		parts = append(parts, fmt.Sprintf("whatever the claim %s has fetched unheard, for abandoned-fetch recovery", e.UnsettledClaim))
 	}
 	return ErrWorkRemains.Error() + ": " + strings.Join(parts, "; ")
 }
