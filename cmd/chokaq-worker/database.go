@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	mssql "github.com/microsoft/go-mssqldb"
+	"github.com/spf13/cobra"
+
+	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/config"
+	"github.com/chokaq/chokaq/driver"
+)
+
+// connection reads the settings of a command that needs only a database.
+func (a *app) connection(c *cobra.Command) (config.Connection, error) {
+	var settings config.Connection
+	faults := config.Load(a.environ, c.Flags(), &settings)
+	if err := settings.CheckDSN(); err != nil {
+		faults = append(faults, err)
+	}
+	return settings, config.Faults(faults)
+}
+
+// connect opens the database of a command that does not wait for one, and makes sure that it has a schema that fits.
+func (a *app) connect(c *cobra.Command) (*driver.Client, error) {
+	settings, err := a.connection(c)
+	if err != nil {
+		return nil, err
+	}
+	client, err := driver.Open(settings.DSN)
+	if err != nil {
+		return nil, err
+	}
+	if err := client.Check(c.Context()); err != nil {
+		return nil, errors.Join(explain(settings, err), client.Close())
+	}
+	return client, nil
+}
+
+// withClient runs a command on a connected client.
+func (a *app) withClient(run func(ctx context.Context, client *driver.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) (err error) {
+		client, err := a.connect(c)
+		if err != nil {
+			return interrupted(c.Context(), err)
+		}
+		defer func() { err = errors.Join(err, client.Close()) }()
+		return interrupted(c.Context(), hint(run(c.Context(), client, args)))
+	}
+}
+
+// interrupted says that it was a signal that ended a command.
+func interrupted(ctx context.Context, err error) error {
+	if s, ok := errors.AsType[errSignal](context.Cause(ctx)); ok && err != nil && !errors.Is(err, errInterrupted) {
+		return fmt.Errorf("%w by a %v: %w", errInterrupted, s, err)
+	}
+	return err
+}
+
+// explain says which database it was, and what to look at.
+func explain(settings config.Connection, err error) error {
+	if err == nil || errors.Is(err, driver.ErrSchema) || errors.Is(err, driver.ErrConfig) {
+		return err
+	}
+	if e, ok := errors.AsType[mssql.Error](err); ok {
+		switch e.Number {
+		case 18456, 18452, 18486, 18487, 18488:
+			return fmt.Errorf("%s refused the login; check user and password in CHOKAQ_DSN (every special character of the password percent-encoded): %w", settings.Target(), err)
+		case 4060, 911, 916:
+			return fmt.Errorf("%s cannot be opened: it does not exist, is not online, or the login has no user in it: %w", settings.Target(), err)
+		}
+		return err
+	}
+	if driver.IsTransient(err) {
+		return fmt.Errorf("%s cannot be reached; check host and port in CHOKAQ_DSN, and that the server is up: %w", settings.Target(), err)
+	}
+	return err
+}
+
+// hint says what to do about a refused right.
+func hint(err error) error {
+	if e, ok := errors.AsType[mssql.Error](err); ok && (e.Number == 229 || e.Number == 230) {
+		return fmt.Errorf("this login may not do that; make its user a member of chokaq_operator (to change), chokaq_monitor (to look) or chokaq_producer (to enqueue): %w", err)
+	}
+	return err
+}
+
+// note is a --note, which becomes NULL when it is empty.
+func note(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }

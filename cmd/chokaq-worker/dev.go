@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chokaq/chokaq/db"
+	"github.com/chokaq/chokaq/internal/sqlsim"
+)
+
+const devDatabase = "chokaq"
+
+// devRoles are the database roles, each of which gets a login of its name.
+var devRoles = []string{"chokaq_producer", "chokaq_worker", "chokaq_operator", "chokaq_monitor"}
+
+func (a *app) devCommand() *cobra.Command {
+	var opts sqlsim.Options
+	var withoutAgent bool
+	c := &cobra.Command{
+		Use: "dev", Short: "Run a stand-in for SQL Server with ChokaQ in it, for development", Args: cobra.NoArgs,
+		Long: `Runs sqlsim, an in-process stand-in for SQL Server, on a port, with a database "chokaq", its schema, its Agent jobs and a login for each role,
+and prints the data source names. Everything is in memory and is gone when it ends. It is for development and tests only, and no database for
+production.`,
+		Example: "  chokaq-worker dev --addr 127.0.0.1:14330 --password Sesame-1",
+	}
+	c.Flags().StringVar(&opts.Addr, "addr", "127.0.0.1:1433", "address to listen on; port 0: a free one")
+	c.Flags().StringVar(&opts.Password, "password", "", "password of sa and of the other logins (default: a random one)")
+	c.Flags().BoolVar(&opts.TLS, "tls", false, "print data source names that encrypt (clients may in any case)")
+	c.Flags().BoolVar(&withoutAgent, "without-agent", false, "leave the SQL Server Agent jobs out")
+	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		if opts.Password == "" {
+			opts.Password = "Dev-1-" + rand.Text()
+		}
+		server, err := sqlsim.Start(opts)
+		if err != nil {
+			return fmt.Errorf("%w (--addr names another address)", err)
+		}
+		defer func() { err = errors.Join(err, server.Close()) }()
+		names, err := prepareDev(c.Context(), server, opts.Password, withoutAgent)
+		if err != nil {
+			return interrupted(c.Context(), err)
+		}
+		if err := a.printDev(server, names, withoutAgent); err != nil {
+			return err
+		}
+		<-c.Context().Done()
+		return nil
+	}
+	return c
+}
+
+// devName is a login and how to connect with it.
+type devName struct {
+	Login string `json:"login"`
+	DSN   string `json:"dsn"`
+}
+
+// prepareDev makes the database, the schema, the Agent jobs and the logins.
+func prepareDev(ctx context.Context, server *sqlsim.Server, password string, withoutAgent bool) ([]devName, error) {
+	if err := runAll(ctx, server.DSN("master"), "CREATE DATABASE "+devDatabase); err != nil {
+		return nil, err
+	}
+	installer := db.Installer{DSN: server.DSN(devDatabase)}
+	if err := installer.Up(ctx); err != nil {
+		return nil, err
+	}
+	if !withoutAgent {
+		if err := installer.InstallAgentJobs(ctx, db.AgentSchedule{}); err != nil {
+			return nil, err
+		}
+	}
+	names := []devName{{"sa", server.DSN(devDatabase)}}
+	var statements []string
+	for _, role := range devRoles {
+		login := role + "_login"
+		statements = append(statements,
+			fmt.Sprintf("CREATE LOGIN %s WITH PASSWORD = N'%s', CHECK_POLICY = OFF", login, strings.ReplaceAll(password, "'", "''")),
+			fmt.Sprintf("CREATE USER %s FOR LOGIN %s", login, login),
+			fmt.Sprintf("ALTER ROLE %s ADD MEMBER %s", role, login))
+		names = append(names, devName{login, server.DSNFor(devDatabase, login, password)})
+	}
+	return names, runAll(ctx, server.DSN(devDatabase), statements...)
+}
+
+func runAll(ctx context.Context, dsn string, statements ...string) (err error) {
+	pool, err := sql.Open("sqlserver", dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	for _, statement := range statements {
+		if _, err := pool.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) printDev(server *sqlsim.Server, names []devName, withoutAgent bool) error {
+	if a.json {
+		return a.printJSON(map[string]any{"address": server.Addr(), "logins": names})
+	}
+	agent := "SQL Server Agent runs recovery."
+	if withoutAgent {
+		agent = "Nothing runs recovery: set CHOKAQ_RECOVERY_ENABLED=true on workers."
+	}
+	fmt.Fprintf(a.stdout, "sqlsim, a stand-in for SQL Server, listens on %s.\nIt is IN MEMORY and FOR DEVELOPMENT ONLY: everything is gone when it ends. %s\n\n", server.Addr(), agent)
+	for _, name := range names {
+		who := "everything"
+		if name.Login != "sa" {
+			who = "role " + strings.TrimSuffix(name.Login, "_login")
+		}
+		fmt.Fprintf(a.stdout, "# %s\nexport CHOKAQ_DSN='%s'\n", who, name.DSN)
+	}
+	_, err := fmt.Fprintln(a.stdout, "\nCtrl-C ends it.")
+	return err
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chokaq/chokaq/driver"
+)
+
+const (
+	procedureBatch = 1000 // ids that a procedure takes in one call
+	previewRows    = 20
+)
+
+// deadChoice is which dead jobs an operator means, by id or by filter.
+type deadChoice struct {
+	filter deadFilter
+	all    bool
+	yes    bool
+}
+
+func (d *deadChoice) bind(c *cobra.Command) {
+	d.filter.bind(c, 0, "at most so many, the longest dead first; 0: all that fit")
+	c.Flags().BoolVar(&d.all, "all", false, "every dead job")
+	c.Flags().BoolVar(&d.yes, "yes", false, "do not ask")
+	c.Args = cobra.ArbitraryArgs
+}
+
+// check refuses a choice that is none, or two.
+func (d *deadChoice) check(args []string) error {
+	byFilter := d.filter.chosen() || d.all
+	switch {
+	case len(args) == 0 && !byFilter:
+		return usageError{errors.New("which jobs? Give ids, a filter (--queue, --type, --reason, --text, --since), or --all; nothing was changed")}
+	case len(args) > 0 && (byFilter || d.filter.limit != 0):
+		return usageError{errors.New("give ids or a filter and not both; nothing was changed")}
+	}
+	_, _, err := d.filter.where()
+	return err
+}
+
+// choose finds the ids and lets the operator see what a filter has found: exactly these are acted upon.
+func (a *app) choose(ctx context.Context, client *driver.Client, args []string, d deadChoice, verb string) ([]int64, error) {
+	if len(args) > 0 {
+		ids, err := parseIDs(args)
+		if err != nil {
+			return nil, err
+		}
+		return ids, a.confirm(ctx, d.yes || len(ids) == 1, fmt.Sprintf("%s %d jobs?", verb, len(ids)))
+	}
+	where, params, err := d.filter.where()
+	if err != nil {
+		return nil, err
+	}
+	found, err := queryRecords(ctx, client.DB(), "SELECT "+d.filter.top()+`d.JobId, d.Queue, d.JobType, d.Reason, LEFT(d.Error, 200) AS Error, d.DeadAgeSeconds, d.Attempt, d.MaxAttempts
+FROM chokaq.DeadJobs AS d`+where+" ORDER BY d.DeadAt, d.JobId", params...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	var ids []int64
+	for _, f := range found {
+		ids = append(ids, f.number("JobId"))
+	}
+	if err := a.printDead(a.stderr, found[:min(len(found), previewRows)]); err != nil {
+		return nil, err
+	}
+	if len(found) > previewRows {
+		fmt.Fprintf(a.stderr, "and %d more\n", len(found)-previewRows)
+	}
+	return ids, a.confirm(ctx, d.yes, fmt.Sprintf("%s these %d jobs, and no others?", verb, len(ids)))
+}
+
+// decide calls a procedure that takes ids and answers with what became of each.
+func (a *app) decide(ctx context.Context, client *driver.Client, procedure string, ids []int64, done string, args ...any) error {
+	if len(ids) == 0 {
+		if a.json {
+			return a.printJSON([]record{})
+		}
+		fmt.Fprintln(a.stdout, "no such dead job; nothing was changed")
+		return nil
+	}
+	var answers []record
+	for batch := range slices.Chunk(ids, procedureBatch) {
+		some, err := queryRecords(ctx, client.DB(), procedure, append([]any{sql.Named("JobIds", jsonIDs(batch))}, args...)...)
+		if err != nil {
+			return errors.Join(procedureError(procedure, err), fmt.Errorf("%d of %d jobs were handled before that", len(answers), len(ids)))
+		}
+		answers = append(answers, some...)
+	}
+	return a.reportDecision(answers, done)
+}
+
+// reportDecision says what became of the jobs. Status 1 when something is not as the operator wanted it.
+func (a *app) reportDecision(answers []record, done string) error {
+	counts := make(map[string]int)
+	var others [][]string
+	for _, answer := range answers {
+		result := answer.text("Result")
+		counts[result]++
+		if result != done {
+			others = append(others, []string{answer.text("JobId"), result, answer.text("JobState"), decisionMeanings[result]})
+		}
+	}
+	if a.json {
+		if err := a.printJSON(answers); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(a.stdout, "%s: %d of %d\n", done, counts[done], len(answers))
+		if len(others) > 0 {
+			if err := a.printTable(a.stdout, []string{"Job", "Result", "Is", "Meaning"}, others, map[string]int{"Meaning": 36}); err != nil {
+				return err
+			}
+		}
+	}
+	if len(others) > counts["AlreadyDiscarded"] {
+		return silentError(statusError)
+	}
+	return nil
+}
+
+var decisionMeanings = map[string]string{
+	"NotDead":          "it does not wait in the dead-letter queue",
+	"Discarded":        "somebody has discarded it; it stays so",
+	"AlreadyDiscarded": "somebody did before; the first note stays",
+	"KeyInUse":         "a live job has its idempotency key; it stays dead",
+}

@@ -1,0 +1,63 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/microsoft/go-mssqldb/msdsn"
+)
+
+const dsnForm = "sqlserver://user:password@host:1433?database=name"
+
+// CheckDSN says what is wrong with the data source name, and never repeats it: it has a password in it.
+func (c Connection) CheckDSN() error {
+	s := settingsOf(&c)[0]
+	if c.DSN == "" {
+		return fmt.Errorf("%s: is not set; accepted: %s", s, dsnForm)
+	}
+	parsed, err := msdsn.Parse(c.DSN)
+	switch {
+	case err != nil: // its text may repeat the whole name
+		return fmt.Errorf("%s: cannot be parsed (is every special character of the password percent-encoded?); accepted: %s", s, dsnForm)
+	case parsed.Database == "":
+		return fmt.Errorf("%s: names no database; accepted: %s", s, dsnForm)
+	}
+	return nil
+}
+
+// Target names the server and database without the password, for messages.
+func (c Connection) Target() string {
+	parsed, err := msdsn.Parse(c.DSN)
+	if err != nil {
+		return "the database"
+	}
+	server := parsed.Host
+	if parsed.Instance != "" {
+		server += `\` + parsed.Instance
+	} else if parsed.Port != 0 {
+		server = fmt.Sprintf("%s:%d", server, parsed.Port)
+	}
+	return fmt.Sprintf("database %q on %s", parsed.Database, server)
+}
+
+// Faults joins faults into one error that lists them, or is nil.
+func Faults(faults []error) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return &FaultsError{faults}
+}
+
+// FaultsError lists every fault of a configuration.
+type FaultsError struct{ Faults []error }
+
+func (e *FaultsError) Error() string {
+	text := "invalid configuration, nothing was started:"
+	for _, fault := range e.Faults {
+		text += "\n  " + fault.Error()
+	}
+	return text
+}
+
+// Unwrap gives the faults to errors.Is.
+func (e *FaultsError) Unwrap() error { return errors.Join(e.Faults...) }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/config"
+)
+
+// process is what a command knows of the world around it; tests give it another.
+type process struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	environ        []string
+	exit           func(status int)
+}
+
+// app is one run of the program.
+type app struct {
+	process
+	json    bool
+	begun   bool // the command line was accepted, and the command runs
+	signals *signals
+}
+
+// execute runs a command line and returns the exit status.
+func execute(args []string, p process) int {
+	a := &app{process: p}
+	ctx, stop := a.watchSignals(context.Background())
+	defer stop()
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	ran, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return statusDone
+	}
+	if !a.begun {
+		err = fmt.Errorf("%w\nSee %s --help", usageError{err}, ran.CommandPath())
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(p.stderr, "chokaq-worker: "+strings.TrimPrefix(text, "chokaq: "))
+	}
+	return statusOf(err)
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "chokaq-worker",
+		Short: "Background jobs in SQL Server: run workers, install the schema, operate the queues",
+		Long: `chokaq-worker runs jobs of a ChokaQ queue, installs ChokaQ in a SQL Server database, and is an operator's tool for its queues.
+
+Settings are environment variables CHOKAQ_...; each has a flag that overrides it. CHOKAQ_DSN names the database:
+  export CHOKAQ_DSN='sqlserver://user:password@host:1433?database=shop'
+See docs/cli.md and docs/configuration.md.
+
+` + statusHelp,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		PersistentPreRun:  func(*cobra.Command, []string) { a.begun = true },
+		Args:              onlySubcommands,
+		RunE:              needsSubcommand,
+	}
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON instead of tables")
+	config.Bind(root.PersistentFlags(), &config.Connection{})
+	root.AddCommand(
+		a.runCommand(), a.migrateCommand(), a.agentJobsCommand(), a.enqueueCommand(), a.cancelCommand(), a.deadCommand(), a.queueCommand(),
+		a.settingsCommand(), a.workersCommand(), a.recoverCommand(), a.statusCommand(), a.devCommand(), a.versionCommand(),
+	)
+	return root
+}
+
+// group is a command that only has subcommands.
+func group(use, short string, subcommands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Args: onlySubcommands, RunE: needsSubcommand}
+	c.AddCommand(subcommands...)
+	return c
+}
+
+// onlySubcommands refuses a word that is no subcommand, and suggests the one that was meant.
+func onlySubcommands(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	if nearest := config.Nearest(args[0], names); nearest != "" {
+		return fmt.Errorf("there is no command %q; did you mean %q?", c.CommandPath()+" "+args[0], c.CommandPath()+" "+nearest)
+	}
+	return fmt.Errorf("there is no command %q", c.CommandPath()+" "+args[0])
+}
+
+func needsSubcommand(c *cobra.Command, _ []string) error {
+	if err := c.Help(); err != nil {
+		return err
+	}
+	return usageError{errors.New("")}
+}
+
+// flagError suggests the flag that was meant.
+func flagError(c *cobra.Command, err error) error {
+	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok {
+		return err
+	}
+	known := append(config.FlagNames(c.Flags()), config.FlagNames(c.InheritedFlags())...)
+	if nearest := config.Nearest(name, known); nearest != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, nearest)
+	}
+	return err
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// signals turns SIGTERM and SIGINT into the end of a context, and a second one into the end of the process.
+type signals struct {
+	atOnce chan func() // holds what is to be done before the process ends at once
+}
+
+// errSignal is why the context of a command ended.
+type errSignal struct{ os.Signal }
+
+func (e errSignal) Error() string { return "signal: " + e.String() }
+
+// watchSignals returns a context that the first signal ends.
+func (a *app) watchSignals(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	a.signals = &signals{atOnce: make(chan func(), 1)}
+	a.signals.atOnce <- func() {}
+	received := make(chan os.Signal, 2)
+	signal.Notify(received, syscall.SIGTERM, os.Interrupt)
+	done := make(chan struct{})
+	go func() {
+		for first := true; ; first = false {
+			select {
+			case s := <-received:
+				if first {
+					cancel(errSignal{s})
+					continue
+				}
+				before := <-a.signals.atOnce
+				before()
+				fmt.Fprintf(a.stderr, "chokaq-worker: a second signal (%v): exiting at once; what was held is left to recovery\n", s)
+				a.exit(statusInterrupted)
+				return
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(received)
+		close(done)
+		cancel(errors.New("the command has ended"))
+	}
+}
+
+// before names what a second signal does before it ends the process.
+func (s *signals) before(do func()) {
+	<-s.atOnce
+	s.atOnce <- do
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chokaq/chokaq/driver"
+)
+
+func (a *app) workersCommand() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use: "workers", Short: "Show the workers: running, draining, gone", Args: cobra.NoArgs,
+		Long: "Shows chokaq.WorkerStatus. \"gone\": it has not said that it stopped, and has sent no heartbeat for Recovery.ProcessingZombieTimeout.",
+	}
+	c.Flags().BoolVar(&all, "all", false, "also those that have stopped")
+	c.RunE = a.withClient(func(ctx context.Context, client *driver.Client, _ []string) error {
+		workers, err := queryWorkers(ctx, client, all)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printJSON(emptyNotNull(workers))
+		}
+		return a.printWorkers(a.stdout, workers)
+	})
+	return c
+}
+
+func queryWorkers(ctx context.Context, client *driver.Client, all bool) ([]record, error) {
+	where := " WHERE w.State <> 'stopped'"
+	if all {
+		where = ""
+	}
+	return queryRecords(ctx, client.DB(), `SELECT w.WorkerId, w.HostName, w.ProcessId, w.Version, w.Queues, w.Handlers, w.Prefetch, w.State, w.Fetched, w.Processing,
+       w.LoginName, w.StartedAt, w.StateAt, w.HeartbeatAt, w.HeartbeatAgeSeconds
+FROM chokaq.WorkerStatus AS w`+where+` ORDER BY w.StartedAt, w.WorkerId`)
+}
+
+func (a *app) printWorkers(to io.Writer, workers []record) error {
+	var rows [][]string
+	for _, w := range workers {
+		rows = append(rows, []string{w.text("HostName"), w.text("ProcessId"), w.text("State"), w.text("Queues"), w.text("Handlers"),
+			w.text("Fetched"), w.text("Processing"), age(w.get("HeartbeatAgeSeconds"))})
+	}
+	return a.printTable(to, []string{"Host", "PID", "State", "Queues", "Slots", "Fetched", "Running", "Heartbeat"}, rows, map[string]int{"Host": 16, "Queues": 18})
+}
