@@ -166,3 +166,5 @@ func age(t *testing.T, d *database, seconds int, all ...held) {
 		mustExec(t, d.pool, `UPDATE chokaq.Jobs SET HeartbeatAt = DATEADD(SECOND, -@Seconds, HeartbeatAt) WHERE JobId = @Id`, sql.Named("Seconds", seconds), sql.Named("Id", h.ID))
 	}
 }
+
+func workerArg(worker uuid.UUID) sql.NamedArg { return sql.Named("WorkerId", guid(worker)) }

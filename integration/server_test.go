@@ -61,7 +61,7 @@ func newEmptyDatabase(t *testing.T) *database {
 }
 
 // requireSim skips a test that needs what only sqlsim can do.
-func (d *database) requireSim(t *testing.T) *sqlsim.Server {
+func (d *database) requireSim(t testing.TB) *sqlsim.Server {
 	t.Helper()
 	if d.sim == nil {
 		t.Skip("needs fault injection, counters or the clock of sqlsim, and CHOKAQ_TEST_DSN names a real server")
