@@ -64,7 +64,7 @@ func TestIndexesChangeNoAnswer(t *testing.T) {
 		}
 		return c + " " + []string{"=", "<", "<=", ">", ">=", "<>", "="}[rng.Intn(7)] + " " + lit(c)
 	}
-	for n := 0; n < 600; n++ {
+	for n := 0; n < 400; n++ {
 		var where []string
 		for i := rng.Intn(4); i >= 0; i-- {
 			where = append(where, condition())

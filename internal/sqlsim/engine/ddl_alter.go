@@ -28,6 +28,11 @@ func (p *planner) execAlterTable(ctx context.Context, fr *frame, st *tsql.AlterT
 	if st.Action == tsql.AlterEnableTrg || st.Action == tsql.AlterDisableTrg {
 		return p.switchTriggers(ctx, o, st.Names, st.All, st.Action == tsql.AlterDisableTrg, st.Pos)
 	}
+	if st.Action == tsql.AlterDrop || st.Action == tsql.AlterColumn {
+		if by := p.boundTo(o); by != "" {
+			return lineAt(sqlError(5074, 16, 1, "The object '%s' is dependent on table '%s'.", by, o.name), st.Pos)
+		}
+	}
 	tx, err := p.lockSchema(ctx, o)
 	if err != nil {
 		return err

@@ -105,6 +105,9 @@ func (p *planner) execCreateIndex(ctx context.Context, fr *frame, st *tsql.Creat
 	if err := readIndexOptions(ix, st.Options); err != nil {
 		return err
 	}
+	if err := checkFilegroup(st.Filegroup, st.Pos); err != nil {
+		return err
+	}
 	if err := b.place(ix); err != nil {
 		return err
 	}

@@ -639,6 +639,9 @@ func (p *planner) dropTable(ctx context.Context, o *object, name tsql.ObjectName
 			return lineAt(sqlError(3726, 16, 1, "Could not drop object '%s' because it is referenced by a FOREIGN KEY constraint.", name), name.Pos)
 		}
 	}
+	if by := p.boundTo(o); by != "" {
+		return lineAt(sqlError(3729, 16, 1, "Cannot DROP TABLE '%s' because it is being referenced by object '%s'.", name, by), name.Pos)
+	}
 	tx, err := p.lockSchema(ctx, o)
 	if err != nil {
 		return err
@@ -746,4 +749,24 @@ func (p *planner) dropLogin(tx *storage.Txn, st *tsql.DropObject, name tsql.Obje
 	}
 	p.srv.alter(tx, func() { delete(p.srv.logins, foldName(l.name)) }, func() { p.srv.logins[foldName(l.name)] = l })
 	return nil
+}
+
+// boundTo names a module WITH SCHEMABINDING that refers to an object.
+func (p *planner) boundTo(o *object) string {
+	p.srv.mu.RLock()
+	var bound []*object
+	for _, m := range o.db.objects {
+		if m != nil && m.module != nil && m.module.ast.SchemaBinding {
+			bound = append(bound, m)
+		}
+	}
+	p.srv.mu.RUnlock()
+	for _, m := range bound {
+		for _, n := range moduleReferences(m.module) {
+			if r, err := p.lookup(n); err == nil && r == o {
+				return m.name
+			}
+		}
+	}
+	return ""
 }

@@ -302,7 +302,7 @@ func (b *tableBuilder) keyColumns(list []*tsql.IndexColumn, what string, primary
 			return nil, lineAt(sqlError(2729, 16, 1, "Column '%s' in table '%s' cannot be used in an index or statistics or as a partition key because it is non-deterministic.", c.name, b.name), ic.Pos)
 		}
 		if primary && c.nullable {
-			if c.computed == nil && !b.explicitNull(ic.Name) && !b.settled {
+			if c.computed == nil && !b.settled {
 				c.nullable = false // NOT NULL follows from PRIMARY KEY
 			} else {
 				return nil, lineAt(sqlError(8111, 16, 1, "Cannot define PRIMARY KEY constraint on nullable column in table '%s'.", b.name), ic.Pos)
@@ -315,8 +315,6 @@ func (b *tableBuilder) keyColumns(list []*tsql.IndexColumn, what string, primary
 	}
 	return keys, nil
 }
-
-func (b *tableBuilder) explicitNull(string) bool { return false }
 
 // addKey adds a PRIMARY KEY or UNIQUE constraint and its index.
 func (b *tableBuilder) addKey(c *tsql.Constraint, all []*tsql.Constraint, indexes []*tsql.IndexDef) error {
@@ -368,7 +366,18 @@ func (b *tableBuilder) addKey(c *tsql.Constraint, all []*tsql.Constraint, indexe
 	if err := readIndexOptions(ix, c.Options); err != nil {
 		return err
 	}
+	if err := checkFilegroup(c.Filegroup, c.Pos); err != nil {
+		return err
+	}
 	return b.place(ix)
+}
+
+// checkFilegroup is error 1921: there is one filegroup.
+func checkFilegroup(name string, pos tsql.Pos) error {
+	if name == "" || strings.EqualFold(name, "PRIMARY") || strings.EqualFold(name, "default") {
+		return nil
+	}
+	return lineAt(sqlError(1921, 16, 1, "Invalid filegroup '%s' specified.", name), pos)
 }
 
 // place enters an index into the definition.
@@ -423,6 +432,9 @@ func (b *tableBuilder) addIndex(d *tsql.IndexDef) error {
 		}
 	}
 	if err := readIndexOptions(ix, d.Options); err != nil {
+		return err
+	}
+	if err := checkFilegroup(d.Filegroup, d.Pos); err != nil {
 		return err
 	}
 	return b.place(ix)
@@ -918,6 +930,9 @@ func (p *planner) nameFree(ctx context.Context, tx *storage.Txn, s *schema, name
 
 func (p *planner) execCreateTable(ctx context.Context, fr *frame, st *tsql.CreateTable) error {
 	if err := checkTableOptions(st.Options, st.Pos); err != nil {
+		return err
+	}
+	if err := checkFilegroup(st.OnGroup, st.Pos); err != nil {
 		return err
 	}
 	return p.createTable(ctx, fr, st.Name, &table{rowversion: -1, escalation: "TABLE"}, st.Def)

@@ -356,6 +356,9 @@ func (pl *insertPlan) run(x *exec, fr *frame, sink Sink) (stmtResult, error) {
 			return res, tsql.Unsupported(0, "INSERT TOP (n) PERCENT")
 		}
 	}
+	if n := x.p.sess.settings.rowCount; n > 0 && pl.query != nil && (limit < 0 || n < limit) {
+		limit = n
+	}
 	if limit != 0 {
 		switch {
 		case pl.exec != nil:

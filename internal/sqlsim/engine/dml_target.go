@@ -93,6 +93,9 @@ func (b *binder) insertTarget(src tsql.TableSource, env *bindEnv) (*target, erro
 			env.stmt.tables = append(env.stmt.tables, &tableUse{t: o.table, hints: h, write: true})
 			return tableTarget(o.table), nil
 		case "V":
+			if o.module.ast.CheckOption {
+				return nil, tsql.Unsupported(s.Line, "changing data through a view WITH CHECK OPTION")
+			}
 			q, cols, err := b.p.expandView(b, o, env, &selectWish{locate: true, writing: true})
 			if err != nil {
 				return nil, err

@@ -88,3 +88,11 @@ func TestUniqueIndexAndNull(t *testing.T) {
 		t.Error(m)
 	}
 }
+
+func TestUpdateInTriggers(t *testing.T) {
+	srv := newTestServer(t)
+	s := srv.connect("q")
+	run(t, s, `CREATE TABLE dbo.T (Id int, A int, B int); CREATE TABLE dbo.L (W varchar(5)); INSERT dbo.T VALUES (1, 1, 1)`)
+	run(t, s, `CREATE TRIGGER dbo.TR ON dbo.T AFTER UPDATE AS IF UPDATE(A) INSERT dbo.L VALUES ('A'); IF UPDATE(B) INSERT dbo.L VALUES ('B')`)
+	expect(t, s, `UPDATE dbo.T SET B = 2; SELECT * FROM dbo.L`, `'B'`)
+}

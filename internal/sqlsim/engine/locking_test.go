@@ -135,3 +135,34 @@ func TestEscalationAndItsSwitch(t *testing.T) {
 	expect(t, b, `SELECT V FROM dbo.T WHERE Id = 7000`, `0`)
 	run(t, a, `ROLLBACK`)
 }
+
+// TestInsertIfMissing is the pattern with UPDLOCK and HOLDLOCK: the second waits for the
+// first, and finds its row.
+func TestInsertIfMissing(t *testing.T) {
+	srv := newTestServer(t)
+	a, b := srv.connect("q"), srv.connect("q")
+	run(t, a, `CREATE TABLE dbo.T (K varchar(10) PRIMARY KEY, N int); INSERT dbo.T VALUES ('z', 1)`)
+	sql := `INSERT dbo.T SELECT 'k', 1 WHERE NOT EXISTS (SELECT 1 FROM dbo.T WITH (UPDLOCK, HOLDLOCK) WHERE K = 'k')`
+	run(t, a, `BEGIN TRAN; `+sql)
+	done := background(b, sql+`; SELECT @@ROWCOUNT`)
+	untilBlocked(srv, b)
+	run(t, a, `COMMIT`)
+	if r := <-done; len(r.errors) > 0 || r.lines[len(r.lines)-1] != "0" {
+		t.Errorf("got %v", r.lines)
+	}
+	if d := srv.Deadlocks(); len(d) > 0 {
+		t.Error(d[0])
+	}
+}
+
+func TestHintsReachThroughViews(t *testing.T) {
+	srv := newTestServer(t)
+	a, b := srv.connect("q"), srv.connect("q")
+	run(t, a, `CREATE TABLE dbo.T (Id int PRIMARY KEY); INSERT dbo.T VALUES (1), (2)`)
+	run(t, a, `CREATE VIEW dbo.V AS SELECT Id FROM dbo.T`)
+	run(t, a, `BEGIN TRAN; DELETE dbo.T WHERE Id = 1`)
+	expect(t, b, `SELECT * FROM dbo.V WITH (NOLOCK)`, `2`)
+	expect(t, b, `SELECT * FROM dbo.V WITH (READPAST)`, `2`)
+	expect(t, b, `WITH c AS (SELECT Id FROM dbo.V) SELECT * FROM c WITH (NOLOCK)`, `2`)
+	run(t, a, `ROLLBACK`)
+}

@@ -40,6 +40,11 @@ func (b *selectBinder) bindCTERef(it *fromItem, s *tsql.TableRef, c *cteScope, q
 	} else {
 		inner := *c.env
 		inner.depth = b.env.depth + 1
+		hinted, err := b.env.hinted(s.Hints)
+		if err != nil {
+			return nil, err
+		}
+		inner.inherit = hinted.inherit
 		q, err = b.bindQueryFor(c.cte.Query, b.lateralScopeOf(parent), &inner, b.wishFor(it.alias))
 	}
 	if err != nil {

@@ -320,7 +320,7 @@ func (b *selectBinder) bindTableRef(it *fromItem, s *tsql.TableRef) ([]scopeCol,
 		it.refName = foldName(s.Name.String())
 	}
 	var err error
-	if it.hints, err = readHints(s.Hints); err != nil {
+	if it.hints, err = readHints(append(append([]*tsql.TableHint(nil), s.Hints...), b.env.inherit...)); err != nil {
 		return nil, lineAt(err.(*value.Error), s.Pos)
 	}
 	if s.Name.Schema == "" && s.Name.Database == "" {
@@ -451,7 +451,14 @@ func (b *selectBinder) bindView(it *fromItem, o *object, s *tsql.TableRef, quali
 	if !wish.locate {
 		b.env.check(o, "SELECT")
 	}
-	q, cols, err := b.p.expandView(b.binder, o, b.env, wish)
+	env, err := b.env.hinted(s.Hints)
+	if err != nil {
+		return nil, err
+	}
+	if wish.writing && o.module.ast.CheckOption {
+		return nil, tsql.Unsupported(s.Line, "changing data through a view WITH CHECK OPTION")
+	}
+	q, cols, err := b.p.expandView(b.binder, o, env, wish)
 	if err != nil {
 		return nil, err
 	}
@@ -467,7 +474,7 @@ func (b *selectBinder) bindView(it *fromItem, o *object, s *tsql.TableRef, quali
 // expandView plans the query of a view in the view's own context: its database, its
 // settings, and no variables or CTEs of the caller.
 func (p *planner) expandView(b *binder, o *object, env *bindEnv, wish *selectWish) (*boundQuery, []string, error) {
-	inner := &bindEnv{stmt: env.stmt, chain: o, depth: env.depth + 1}
+	inner := &bindEnv{stmt: env.stmt, chain: o, depth: env.depth + 1, inherit: env.inherit}
 	vb := &binder{p: p, vars: &varTable{byName: map[string]int{}}}
 	db, viewing := p.db, p.viewing
 	p.db, p.viewing = o.db, o

@@ -22,6 +22,9 @@ func (b *selectBinder) bindTableFunc(it *fromItem, s *tsql.TableFunc) ([]scopeCo
 		qualifier = s.Name.Name
 	}
 	it.rows = 50
+	if len(s.Hints) > 0 {
+		return nil, tsql.Unsupported(s.Line, "hints on a table-valued function")
+	}
 	sc := b.lateralScope()
 	var args []*scalar
 	for _, e := range s.Args {

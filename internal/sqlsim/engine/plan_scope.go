@@ -16,6 +16,9 @@ type bindEnv struct {
 	stmt *stmtPlan
 	// chain is the module or view whose owner's rights apply to what the query names.
 	chain *object
+	// inherit are the locking hints of the views and CTEs that the query stands in: they
+	// go for every table in it.
+	inherit []*tsql.TableHint
 	// depth guards against views that contain themselves.
 	depth int
 }
@@ -33,6 +36,23 @@ func (e *bindEnv) with(c *cteScope) *bindEnv {
 	n := *e
 	n.ctes = c
 	return &n
+}
+
+// hinted returns e for what is inside a source with hints.
+func (e *bindEnv) hinted(list []*tsql.TableHint) (*bindEnv, error) {
+	if len(list) == 0 {
+		return e, nil
+	}
+	n := *e
+	n.inherit = append([]*tsql.TableHint(nil), e.inherit...)
+	for _, h := range list {
+		switch strings.ToUpper(h.Name) {
+		case "INDEX", "FORCESEEK", "FORCESCAN":
+			return nil, tsql.Unsupported(h.Line, "the hint %s on a view or common table expression", strings.ToUpper(h.Name))
+		}
+		n.inherit = append(n.inherit, h)
+	}
+	return &n, nil
 }
 
 func (e *bindEnv) findCTE(name string) *cteScope {
