@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -80,6 +81,7 @@ type recoveryTimeouts struct {
 type procedures struct {
 	db    *sql.DB
 	clock clock.Clock
+	calls atomic.Int64
 }
 
 // bounded runs call and returns when it does, or shortly after ctx has ended: go-mssqldb tells the server about the
@@ -113,6 +115,7 @@ func bounded[T any](ctx context.Context, c clock.Clock, call func(context.Contex
 // query calls a procedure and scans every row of its first result set. It reads to the very end, since an
 // error may come after the rows.
 func query[T any](ctx context.Context, p *procedures, procedure string, scan func(*sql.Rows) (T, error), params ...any) ([]T, error) {
+	p.calls.Add(1)
 	rows, err := bounded(ctx, p.clock, func(ctx context.Context) ([]T, error) {
 		return queryRows(ctx, p.db, procedure, scan, params...)
 	})
@@ -146,6 +149,7 @@ func queryRows[T any](ctx context.Context, q queryer, procedure string, scan fun
 
 // exec calls a procedure that has no result set.
 func (p *procedures) exec(ctx context.Context, procedure string, params ...any) error {
+	p.calls.Add(1)
 	_, err := bounded(ctx, p.clock, func(ctx context.Context) (sql.Result, error) {
 		return p.db.ExecContext(ctx, procedure, params...)
 	})

@@ -15,6 +15,7 @@ type Stats struct {
 	Lost            int64 // running or prefetched jobs found lost by a heartbeat, or distrusted
 	Released        int64 // prefetched jobs given back by the shutdown
 	Heartbeats      int64 // calls of HeartbeatJobs that were stored
+	DatabaseCalls   int64 // calls of procedures, repeated ones too
 }
 
 type counters struct {
@@ -27,6 +28,6 @@ func (w *Worker) Stats() Stats {
 	return Stats{
 		Claimed: c.claimed.Load(), Started: c.started.Load(), RefusedStarts: c.refusedStarts.Load(), Completed: c.completed.Load(),
 		Retried: c.retried.Load(), Dead: c.dead.Load(), Interrupted: c.interrupted.Load(), RefusedOutcomes: c.refusedOutcomes.Load(),
-		Lost: c.lost.Load(), Released: c.released.Load(), Heartbeats: c.heartbeats.Load(),
+		Lost: c.lost.Load(), Released: c.released.Load(), Heartbeats: c.heartbeats.Load(), DatabaseCalls: w.procedures.calls.Load(),
 	}
 }
