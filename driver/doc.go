@@ -7,7 +7,7 @@
 // [Client.Enqueue] inserts a job; [Client.EnqueueTx] does so inside a transaction of
 // yours, so that the job exists exactly if your data does:
 //
-//	client, err := driver.Open(ctx, "sqlserver://chokaq_app:secret@db1?database=shop")
+//	client, err := driver.Open("sqlserver://chokaq_app:secret@db1?database=shop")
 //	...
 //	tx, err := db.BeginTx(ctx, nil)
 //	... // your own statements
@@ -21,7 +21,7 @@
 // one file each. [Worker.Run] returns when its context ends and the graceful shutdown
 // is over:
 //
-//	worker, err := driver.NewWorker(client, driver.WorkerConfig{Queues: []string{"mail"}})
+//	worker, err := driver.NewWorker(client, driver.WorkerConfig{Queues: []string{"mail"}}, logger)
 //	driver.Handle(worker, "send_email", func(ctx context.Context, job *driver.Job[SendEmail]) error {
 //		return mailer.Send(ctx, job.Args.To)
 //	})
