@@ -21,7 +21,7 @@ var devRoles = []string{"chokaq_producer", "chokaq_worker", "chokaq_operator", "
 
 func (a *app) devCommand() *cobra.Command {
 	var opts sqlsim.Options
-	var withoutAgent bool
+	var withoutAgent, untilStdinEnds bool
 	c := &cobra.Command{
 		Use: "dev", Short: "Run a stand-in for SQL Server with ChokaQ in it, for development", Args: cobra.NoArgs,
 		Long: `Runs sqlsim, an in-process stand-in for SQL Server, on a port, with a database "chokaq", its schema, its Agent jobs and a login for each role,
@@ -33,7 +33,12 @@ production.`,
 	c.Flags().StringVar(&opts.Password, "password", "", "password of sa and of the other logins (default: a random one)")
 	c.Flags().BoolVar(&opts.TLS, "tls", false, "print data source names that encrypt (clients may in any case)")
 	c.Flags().BoolVar(&withoutAgent, "without-agent", false, "leave the SQL Server Agent jobs out")
+	c.Flags().BoolVar(&untilStdinEnds, "until-stdin-ends", false, "end with standard input, too")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		ctx := c.Context()
+		if untilStdinEnds {
+			ctx = a.untilStdinEnds(ctx)
+		}
 		if opts.Password == "" {
 			opts.Password = "Dev-1-" + rand.Text()
 		}
@@ -42,14 +47,14 @@ production.`,
 			return fmt.Errorf("%w (--addr names another address)", err)
 		}
 		defer func() { err = errors.Join(err, server.Close()) }()
-		names, err := prepareDev(c.Context(), server, opts.Password, withoutAgent)
+		names, err := prepareDev(ctx, server, opts.Password, withoutAgent)
 		if err != nil {
 			return interrupted(c.Context(), err)
 		}
 		if err := a.printDev(server, names, withoutAgent); err != nil {
 			return err
 		}
-		<-c.Context().Done()
+		<-ctx.Done()
 		return nil
 	}
 	return c

@@ -1,21 +1,26 @@
 //go:build !unix
 
-package program
+// Package processgroup starts programs in process groups of their own and signals these whole. There are none here: the program alone is
+// stopped, at once.
+package processgroup
 
 import (
 	"os"
 	"os/exec"
 )
 
-// There are no process groups here: the program alone is stopped, at once.
-func ownGroup(*exec.Cmd) {}
+// Lead does nothing.
+func Lead(*exec.Cmd) {}
 
-func terminateGroup(leader int) { killGroup(leader) }
+// Terminate kills.
+func Terminate(leader int) { Kill(leader) }
 
-func killGroup(leader int) {
+// Kill ends the leader.
+func Kill(leader int) {
 	if p, err := os.FindProcess(leader); err == nil {
 		_ = p.Kill()
 	}
 }
 
-func groupEmpty(int) bool { return true }
+// Empty says that nothing is known to be left.
+func Empty(int) bool { return true }

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/processgroup"
 	"github.com/chokaq/chokaq/driver"
 )
 
@@ -37,7 +38,7 @@ type Runner struct {
 func (r *Runner) Run(ctx context.Context, job driver.JobInfo) error {
 	cmd := exec.Command(r.Args[0], r.Args[1:]...)
 	cmd.Env = environment(r.Environ, job)
-	ownGroup(cmd)
+	processgroup.Lead(cmd)
 	pipes, err := connect(cmd)
 	if err != nil {
 		return fmt.Errorf("program %s: %w", r.Args[0], err)
@@ -89,7 +90,7 @@ func (r *Runner) wait(ctx context.Context, leader int, ended <-chan error) error
 		return status
 	case <-ctx.Done():
 	}
-	terminateGroup(leader)
+	processgroup.Terminate(leader)
 	deadline := time.NewTimer(r.KillAfter)
 	defer deadline.Stop()
 	var status error
@@ -98,17 +99,17 @@ func (r *Runner) wait(ctx context.Context, leader int, ended <-chan error) error
 		// What the program has started may need its time too.
 		look := time.NewTicker(10 * time.Millisecond)
 		defer look.Stop()
-		for !groupEmpty(leader) {
+		for !processgroup.Empty(leader) {
 			select {
 			case <-look.C:
 				continue
 			case <-deadline.C:
-				killGroup(leader)
+				processgroup.Kill(leader)
 			}
 			break
 		}
 	case <-deadline.C:
-		killGroup(leader)
+		processgroup.Kill(leader)
 		status = <-ended
 	}
 	return status

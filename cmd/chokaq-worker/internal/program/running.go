@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os/exec"
 	"sync"
+
+	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/processgroup"
 )
 
 // Running knows the programs that run now, so that a worker which exits at once takes them with it.
@@ -42,6 +44,6 @@ func (r *Running) Kill() {
 	defer r.mu.Unlock()
 	r.killed = true
 	for leader := range r.leaders {
-		killGroup(leader)
+		processgroup.Kill(leader)
 	}
 }
