@@ -103,8 +103,8 @@ func (c WorkerConfig) check() []error {
 	}
 	seen := make(map[string]bool)
 	for _, queue := range c.Queues {
-		if err := checkQueueName(queue); err != nil {
-			faults = append(faults, err)
+		if !isQueueName(queue) {
+			fault("Queues: %q: a queue name has 1 to 64 characters, with no leading or trailing space and no control character", queue)
 		}
 		if seen[queue] {
 			fault("Queues: %q is named twice", queue)
@@ -165,17 +165,18 @@ func (c *WorkerConfig) checkTimeouts(recovery recoveryTimeouts) error {
 	return configError(faults)
 }
 
-// checkQueueName applies the rule of chokaq.CheckName.
-func checkQueueName(queue string) error {
+// isQueueName applies the rule of chokaq.CheckName.
+func isQueueName(queue string) bool {
 	units := len(utf16.Encode([]rune(queue)))
-	bad := units < 1 || units > 64 || queue[0] == ' ' || queue[len(queue)-1] == ' '
+	if units < 1 || units > 64 || queue[0] == ' ' || queue[len(queue)-1] == ' ' {
+		return false
+	}
 	for _, r := range queue {
-		bad = bad || r < ' ' || r == 0x7f
+		if r < ' ' || r == 0x7f {
+			return false
+		}
 	}
-	if bad {
-		return fmt.Errorf("Queues: %q: a queue name has 1 to 64 characters, with no leading or trailing space and no control character", queue)
-	}
-	return nil
+	return true
 }
 
 // configError joins faults into one ErrConfig, or is nil.

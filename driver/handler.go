@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"time"
+	"unicode/utf16"
 )
 
 // Handle registers the handler of a job type. Register before Run; a fault (a type twice, a bad option) is
@@ -91,7 +92,7 @@ func (w *Worker) register(jobType string, run func(context.Context, JobInfo) err
 	if w.state.started() {
 		panic(fmt.Sprintf("chokaq: Handle(%q) after Run", jobType))
 	}
-	if jobType == "" || len(jobType) > 128 {
+	if units := len(utf16.Encode([]rune(jobType))); units < 1 || units > 128 {
 		w.faults = append(w.faults, fmt.Errorf("handler %q: a job type has 1 to 128 characters", jobType))
 	}
 	if _, twice := w.handlers[jobType]; twice {

@@ -23,7 +23,7 @@ BEGIN
 
     /* ISJSON also accepts an object, and OPENJSON would then list its members: look at the first character that is not white space. */
     IF @Jobs IS NULL OR ISJSON(@Jobs) <> 1
-       OR SUBSTRING(@Jobs, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Jobs), 1) <> N'['
+       OR SUBSTRING(@Jobs, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Jobs COLLATE Latin1_General_100_BIN2), 1) <> N'['
     BEGIN
         SET @Message = CONCAT(N'chokaq.', @ProcedureName, N': @Jobs is not a JSON array. Accepted: [{"id": 17, "token": "6F9619FF-8B86-D011-B42D-00C04FC964FF"}, ...]. Nothing was changed.');
         THROW 51004, @Message, 1;

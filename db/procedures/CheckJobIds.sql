@@ -22,7 +22,7 @@ BEGIN
     DECLARE @Message nvarchar(2000), @Count int, @BadOrdinal int, @Twice bigint;
 
     IF @JobIds IS NULL OR ISJSON(@JobIds) <> 1
-       OR SUBSTRING(@JobIds, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @JobIds), 1) <> N'['
+       OR SUBSTRING(@JobIds, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @JobIds COLLATE Latin1_General_100_BIN2), 1) <> N'['
     BEGIN
         SET @Message = CONCAT(N'chokaq.', @ProcedureName, N': @JobIds is not a JSON array of job ids, such as [17, 18]. Nothing was changed.');
         THROW 51004, @Message, 1;

@@ -41,7 +41,7 @@ BEGIN
     IF @MaxJobs IS NULL OR @MaxJobs NOT BETWEEN 1 AND 1000
         THROW 51003, N'chokaq.ClaimJobs: @MaxJobs must be 1 to 1000. Nothing was changed.', 1;
     IF @Queues IS NULL OR ISJSON(@Queues) <> 1
-       OR SUBSTRING(@Queues, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Queues), 1) <> N'['
+       OR SUBSTRING(@Queues, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Queues COLLATE Latin1_General_100_BIN2), 1) <> N'['
         THROW 51004, N'chokaq.ClaimJobs: @Queues is not a JSON array of queue names, such as ["critical", "default"]. Nothing was changed.', 1;
 
     DECLARE @Serve TABLE
@@ -154,8 +154,9 @@ BEGIN
     SELECT j.JobId, j.Queue, j.JobType, j.Priority, j.Attempt, j.MaxAttempts, j.RequeueCount, j.EnqueuedAt, j.DueAt, j.FetchedAt,
            j.IdempotencyKey, j.Headers, j.Payload
     FROM @Claimed AS c
-    INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
+    INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
     CROSS APPLY (SELECT MIN(s.Ordinal) AS Ordinal FROM @Serve AS s WHERE s.Queue = j.Queue) AS s
     WHERE j.ClaimToken = @ClaimToken AND j.State = 1
-    ORDER BY s.Ordinal, j.Priority DESC, j.DueAt, j.JobId;
+    ORDER BY s.Ordinal, j.Priority DESC, j.DueAt, j.JobId
+    OPTION (FORCE ORDER, LOOP JOIN);
 END;

@@ -38,8 +38,9 @@ BEGIN
     INSERT INTO @Held (JobId)
     SELECT j.JobId
     FROM @Claims AS c
-    INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
-    WHERE j.ClaimToken = c.ClaimToken AND j.State = 2;
+    INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
+    WHERE j.ClaimToken = c.ClaimToken AND j.State = 2
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     DELETE j
     OUTPUT deleted.JobId, deleted.Queue, deleted.JobType, deleted.Priority, deleted.DueAt, deleted.Attempt, deleted.MaxAttempts,
@@ -52,7 +53,8 @@ BEGIN
            CancelRequestedAt, EnqueuedAt, EnqueuedBy, IdempotencyKey, LastError,
            LastErrorAt, Headers, Payload)
     FROM @Held AS h
-    INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = h.JobId;
+    INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = h.JobId
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     COMMIT TRANSACTION;
 

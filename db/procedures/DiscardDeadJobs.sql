@@ -42,8 +42,9 @@ BEGIN
     SET DiscardedAt = @Now, DiscardedBy = ORIGINAL_LOGIN(), DiscardNote = @Note
     OUTPUT inserted.JobId, inserted.Queue, CONCAT(inserted.Reason COLLATE DATABASE_DEFAULT, N': ', inserted.Error) INTO @Discarded (JobId, Queue, Summary)
     FROM @Asked AS a
-    INNER LOOP JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = a.JobId
-    WHERE d.DiscardedAt IS NULL;
+    INNER JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = a.JobId
+    WHERE d.DiscardedAt IS NULL
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     INSERT INTO chokaq.OperatorActions (ActionName, JobId, Queue, OldValue, Note, LoginName, HostName, ProgramName, ActedAt)
     SELECT 'DiscardDeadJobs', d.JobId, d.Queue, d.Summary, @Note, ORIGINAL_LOGIN(), HOST_NAME(), APP_NAME(), @Now

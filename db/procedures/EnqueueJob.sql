@@ -60,7 +60,7 @@ BEGIN
 
     IF @Headers IS NOT NULL
        IF DATALENGTH(@Headers) > 8000 OR ISJSON(@Headers) <> 1
-          OR SUBSTRING(@Headers, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Headers), 1) <> N'{'
+          OR SUBSTRING(@Headers, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Headers COLLATE Latin1_General_100_BIN2), 1) <> N'{'
         THROW 51002, N'chokaq.EnqueueJob: @Headers must be a JSON object of at most 4000 characters, or NULL. Nothing was changed.', 1;
 
     IF @Priority IS NULL OR @Priority NOT BETWEEN 1 AND 10

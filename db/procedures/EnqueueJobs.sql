@@ -32,7 +32,7 @@ BEGIN
     DECLARE @Message nvarchar(2000);
 
     IF @Jobs IS NULL OR ISJSON(@Jobs) <> 1
-       OR SUBSTRING(@Jobs, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Jobs), 1) <> N'['
+       OR SUBSTRING(@Jobs, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Jobs COLLATE Latin1_General_100_BIN2), 1) <> N'['
         THROW 51004, N'chokaq.EnqueueJobs: @Jobs is not a JSON array. Accepted: [{"queue": "mail", "type": "send_email", "payload": {"to": 17}}, ...]. Nothing was changed.', 1;
 
     DECLARE @Now datetime2(3) = SYSUTCDATETIME();
@@ -158,9 +158,10 @@ BEGIN
         UPDATE g
         SET g.JobId = j.JobId
         FROM @Given AS g
-        INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (UX_Jobs_IdempotencyKey), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
+        INNER JOIN chokaq.Jobs AS j WITH (INDEX (UX_Jobs_IdempotencyKey), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
             ON j.JobType = g.JobType AND j.IdempotencyKey = g.IdempotencyKey
-        WHERE j.IdempotencyKey IS NOT NULL;
+        WHERE j.IdempotencyKey IS NOT NULL
+        OPTION (FORCE ORDER, LOOP JOIN);
     END;
 
     /* Ids are drawn before the insert: OUTPUT of an INSERT cannot name the element that a row came from. */

@@ -71,8 +71,9 @@ BEGIN
            CASE WHEN c.IsFinal = 1 OR j.Attempt >= j.MaxAttempts OR j.CancelRequestedAt IS NOT NULL THEN 1 ELSE 0 END,
            CASE WHEN j.CancelRequestedAt IS NOT NULL THEN N'Cancelled' ELSE c.Reason END
     FROM @Claims AS c
-    INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
-    WHERE j.ClaimToken = c.ClaimToken AND j.State = 2;
+    INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
+    WHERE j.ClaimToken = c.ClaimToken AND j.State = 2
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     DELETE j
     OUTPUT deleted.JobId, deleted.Queue, deleted.JobType, deleted.Priority, deleted.DueAt, deleted.Attempt, deleted.MaxAttempts,
@@ -86,8 +87,9 @@ BEGIN
            IdempotencyKey, Headers, Payload)
     FROM @Held AS h
     INNER JOIN @Claims AS c ON c.JobId = h.JobId
-    INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = h.JobId
-    WHERE h.IsFinal = 1;
+    INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = h.JobId
+    WHERE h.IsFinal = 1
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     UPDATE j
     SET State = 0,
@@ -97,8 +99,9 @@ BEGIN
         WorkerId = NULL, ClaimToken = NULL, FetchedAt = NULL, StartedAt = NULL, HeartbeatAt = NULL
     FROM @Held AS h
     INNER JOIN @Claims AS c ON c.JobId = h.JobId
-    INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = h.JobId
-    WHERE h.IsFinal = 0;
+    INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = h.JobId
+    WHERE h.IsFinal = 0
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     COMMIT TRANSACTION;
 

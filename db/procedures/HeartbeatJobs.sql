@@ -46,8 +46,9 @@ BEGIN
     SET HeartbeatAt = @Now
     OUTPUT inserted.JobId, inserted.CancelRequestedAt INTO @Renewed (JobId, CancelRequestedAt)
     FROM @Claims AS c
-    INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
-    WHERE j.ClaimToken = c.ClaimToken AND j.State IN (1, 2);
+    INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
+    WHERE j.ClaimToken = c.ClaimToken AND j.State IN (1, 2)
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     SELECT c.JobId,
            CASE WHEN r.JobId IS NULL THEN 'Lost' ELSE 'CancelRequested' END AS Result,

@@ -44,9 +44,9 @@ BEGIN
 
         DELETE a
         FROM @Old AS o
-        INNER LOOP JOIN chokaq.JobsArchive AS a WITH (INDEX (PK_JobsArchive), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK) ON a.JobId = o.JobId
+        INNER JOIN chokaq.JobsArchive AS a WITH (INDEX (PK_JobsArchive), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK) ON a.JobId = o.JobId
         WHERE a.FinishedAt < @Before
-        OPTION (MAXDOP 1);
+        OPTION (FORCE ORDER, LOOP JOIN, MAXDOP 1);
 
         SET @Moved = @@ROWCOUNT;
         SET @RowsMoved = @RowsMoved + @Moved;
@@ -66,9 +66,9 @@ BEGIN
 
         DELETE d
         FROM @Old AS o
-        INNER LOOP JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK) ON d.JobId = o.JobId
+        INNER JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK) ON d.JobId = o.JobId
         WHERE d.DeadAt < @Before
-        OPTION (MAXDOP 1);
+        OPTION (FORCE ORDER, LOOP JOIN, MAXDOP 1);
 
         SET @Moved = @@ROWCOUNT;
         SET @RowsMoved = @RowsMoved + @Moved;

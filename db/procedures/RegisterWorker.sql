@@ -36,7 +36,7 @@ BEGIN
     IF @ProcessId IS NULL OR @ProcessId < 0 OR @Handlers IS NULL OR @Handlers < 1 OR @Prefetch IS NULL OR @Prefetch < 0
         THROW 51003, N'chokaq.RegisterWorker: @ProcessId and @Prefetch must be 0 or more, and @Handlers 1 or more. Nothing was changed.', 1;
     IF @Queues IS NULL OR DATALENGTH(@Queues) > 8000 OR ISJSON(@Queues) <> 1
-       OR SUBSTRING(@Queues, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Queues), 1) <> N'['
+       OR SUBSTRING(@Queues, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Queues COLLATE Latin1_General_100_BIN2), 1) <> N'['
         THROW 51004, N'chokaq.RegisterWorker: @Queues must be a JSON array of queue names, of at most 4000 characters. Nothing was changed.', 1;
 
     DECLARE @Now datetime2(3) = SYSUTCDATETIME(), @FetchedTimeout int, @ZombieTimeout int, @QueueFetchedTimeout int, @QueueZombieTimeout int;

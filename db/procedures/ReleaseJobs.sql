@@ -63,8 +63,9 @@ BEGIN
         WorkerId = NULL, ClaimToken = NULL, FetchedAt = NULL, HeartbeatAt = NULL
     OUTPUT inserted.JobId INTO @Released (JobId)
     FROM @Claims AS c
-    INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
-    WHERE j.ClaimToken = c.ClaimToken AND j.State = 1;
+    INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
+    WHERE j.ClaimToken = c.ClaimToken AND j.State = 1
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     SELECT c.JobId,
            CASE WHEN r.JobId IS NOT NULL THEN 'Released'

@@ -59,7 +59,8 @@ BEGIN
     INSERT INTO @Dead (JobId, Place, JobType, IdempotencyKey, IsDiscarded, KeyInUse)
     SELECT d.JobId, ROW_NUMBER() OVER (ORDER BY d.JobId) - 1, d.JobType, d.IdempotencyKey, CASE WHEN d.DiscardedAt IS NULL THEN 0 ELSE 1 END, 0
     FROM @Asked AS a
-    INNER LOOP JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = a.JobId;
+    INNER JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = a.JobId
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     SET @Count = @@ROWCOUNT;
 
@@ -88,8 +89,9 @@ BEGIN
     INSERT INTO chokaq.OperatorActions (ActionName, JobId, Queue, OldValue, Note, LoginName, HostName, ProgramName, ActedAt)
     SELECT 'RequeueDeadJobs', d.JobId, d.Queue, CONCAT(d.Reason COLLATE DATABASE_DEFAULT, N': ', d.Error), @Note, ORIGINAL_LOGIN(), HOST_NAME(), APP_NAME(), @Now
     FROM @Dead AS k
-    INNER LOOP JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = k.JobId
-    WHERE k.IsDiscarded = 0 AND k.KeyInUse = 0;
+    INNER JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = k.JobId
+    WHERE k.IsDiscarded = 0 AND k.KeyInUse = 0
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     DELETE d
     OUTPUT deleted.JobId, deleted.Queue, deleted.JobType, deleted.Priority, 0,
@@ -102,8 +104,9 @@ BEGIN
            Attempt, MaxAttempts, RequeueCount, EnqueuedAt, EnqueuedBy, IdempotencyKey,
            LastError, LastErrorAt, LastWorkerId, Headers, Payload)
     FROM @Dead AS k
-    INNER LOOP JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = k.JobId
-    WHERE k.IsDiscarded = 0 AND k.KeyInUse = 0;
+    INNER JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = k.JobId
+    WHERE k.IsDiscarded = 0 AND k.KeyInUse = 0
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     COMMIT TRANSACTION;
 

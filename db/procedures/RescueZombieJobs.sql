@@ -55,8 +55,9 @@ BEGIN
                DeadAt, LastWorkerId, ClaimToken, FetchedAt, StartedAt, HeartbeatAt,
                CancelRequestedAt, EnqueuedAt, EnqueuedBy, IdempotencyKey, Headers, Payload)
         FROM @Zombies AS z
-        INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK) ON j.JobId = z.JobId
-        WHERE j.State = 2 AND j.HeartbeatAt <= z.Cutoff;
+        INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK) ON j.JobId = z.JobId
+        WHERE j.State = 2 AND j.HeartbeatAt <= z.Cutoff
+        OPTION (FORCE ORDER, LOOP JOIN);
 
         SET @Moved = @@ROWCOUNT;
         SET @RowsMoved = @RowsMoved + @Moved;

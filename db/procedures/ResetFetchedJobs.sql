@@ -48,8 +48,9 @@ BEGIN
         SET State = 0, LastClaimToken = j.ClaimToken, LastWorkerId = j.WorkerId,
             WorkerId = NULL, ClaimToken = NULL, FetchedAt = NULL, HeartbeatAt = NULL
         FROM @Stale AS s
-        INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK) ON j.JobId = s.JobId
-        WHERE j.State = 1 AND j.HeartbeatAt <= s.Cutoff;
+        INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK) ON j.JobId = s.JobId
+        WHERE j.State = 1 AND j.HeartbeatAt <= s.Cutoff
+        OPTION (FORCE ORDER, LOOP JOIN);
 
         SET @Moved = @@ROWCOUNT;
         SET @RowsMoved = @RowsMoved + @Moved;

@@ -38,8 +38,9 @@ BEGIN
     SET State = 2, Attempt = j.Attempt + 1, StartedAt = @Now, HeartbeatAt = @Now
     OUTPUT inserted.JobId, inserted.Attempt INTO @Started (JobId, Attempt)
     FROM @Claims AS c
-    INNER LOOP JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
-    WHERE j.ClaimToken = c.ClaimToken AND j.State = 1;
+    INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
+    WHERE j.ClaimToken = c.ClaimToken AND j.State = 1
+    OPTION (FORCE ORDER, LOOP JOIN);
 
     SELECT c.JobId,
            CASE WHEN s.JobId IS NOT NULL THEN 'Started'

@@ -22,12 +22,12 @@ OUTER APPLY
 (
     SELECT TOP (1) r.StartedAt, r.FinishedAt, r.RowsMoved, r.LoginName, r.ProgramName
     FROM chokaq.RecoveryRuns AS r WITH (NOLOCK)
-    WHERE r.ProcedureName = p.ProcedureName
+    WHERE r.ProcedureName = p.ProcedureName COLLATE Latin1_General_100_BIN2
     ORDER BY r.StartedAt DESC, r.RunId DESC
 ) AS l
 OUTER APPLY
 (
     SELECT COUNT(*) AS Runs, COALESCE(SUM(CONVERT(bigint, r.RowsMoved)), 0) AS RowsMoved
     FROM chokaq.RecoveryRuns AS r WITH (NOLOCK)
-    WHERE r.ProcedureName = p.ProcedureName AND r.StartedAt > DATEADD(HOUR, -1, SYSUTCDATETIME())
+    WHERE r.ProcedureName = p.ProcedureName COLLATE Latin1_General_100_BIN2 AND r.StartedAt > DATEADD(HOUR, -1, SYSUTCDATETIME())
 ) AS h;
