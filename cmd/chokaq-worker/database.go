@@ -54,7 +54,10 @@ func (a *app) withClient(run func(ctx context.Context, client *driver.Client, ar
 // interrupted says that it was a signal that ended a command.
 func interrupted(ctx context.Context, err error) error {
 	if s, ok := errors.AsType[errSignal](context.Cause(ctx)); ok && err != nil && !errors.Is(err, errInterrupted) {
-		return fmt.Errorf("%w by a %v: %w", errInterrupted, s, err)
+		if errors.Is(err, context.Canceled) {
+			return fmt.Errorf("%w (%v)", errInterrupted, s)
+		}
+		return fmt.Errorf("%w (%v): %w", errInterrupted, s, err)
 	}
 	return err
 }

@@ -106,11 +106,11 @@ SELECT x.JobId, x.RequeueCount, x.Reason FROM chokaq.DeadJobs AS x`)
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
-	runs, err := readLedger(d.ledger)
+	entries, err := readEntries(d.ledger)
 	if err != nil {
 		return err
 	}
-	b := reconcile(d.jobs, accounts, runs)
+	b := reconcile(d.jobs, accounts, runsByJob(entries))
 	d.print("\nThe ledger against the database:\n")
 	if err := d.Table([]string{"What", "Jobs", "That is"}, b.rows()); err != nil {
 		return err

@@ -1,7 +1,7 @@
 package demo
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -29,22 +29,31 @@ func (e entry) write(ledger *os.File) error {
 	return ledger.Sync()
 }
 
-// readLedger counts the lines of each job.
-func readLedger(name string) (map[int64]int, error) {
-	f, err := os.Open(name)
+// readEntries reads a ledger. A last line that is not whole yet is left out.
+func readEntries(name string) ([]entry, error) {
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	runs := make(map[int64]int)
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for n := 1; lines.Scan(); n++ {
+	var entries []entry
+	for n := 1; ; n++ {
+		line, rest, whole := bytes.Cut(text, []byte("\n"))
+		if !whole {
+			return entries, nil
+		}
 		var e entry
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("the ledger's line %d is torn: %w", n, err)
 		}
+		entries, text = append(entries, e), rest
+	}
+}
+
+// runsByJob counts the lines of each job.
+func runsByJob(entries []entry) map[int64]int {
+	runs := make(map[int64]int)
+	for _, e := range entries {
 		runs[e.JobID]++
 	}
-	return runs, lines.Err()
+	return runs
 }

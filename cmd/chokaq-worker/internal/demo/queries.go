@@ -42,6 +42,25 @@ func (d *demo) heldBy(ctx context.Context, pid int) (h held, err error) {
 	return h, err
 }
 
+// betweenBooks reports whether a running job of a process has its line in the ledger already.
+func (d *demo) betweenBooks(ctx context.Context, pid int) (bool, error) {
+	entries, err := readEntries(d.ledger)
+	if err != nil {
+		return false, err
+	}
+	written := make(map[int64]bool)
+	for _, e := range entries {
+		written[e.JobID] = e.WorkerPID == pid
+	}
+	running, err := column(ctx, d.pool, "SELECT j.JobId FROM chokaq.Jobs AS j WITH (NOLOCK) WHERE j.State = 2")
+	for _, id := range running {
+		if written[id] {
+			return true, err
+		}
+	}
+	return false, err
+}
+
 // recovered is what a recovery procedure has moved so far, and the program that called it.
 func (d *demo) recovered(ctx context.Context, procedure string) (moved int64, by string, err error) {
 	err = d.pool.QueryRowContext(ctx, `SELECT COALESCE(r.RowsMovedLastHour, 0), COALESCE(r.LastProgramName, N'') FROM chokaq.RecoveryStatus AS r WHERE r.ProcedureName = @p1`, procedure).
