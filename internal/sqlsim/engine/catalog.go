@@ -100,10 +100,11 @@ type table struct {
 	nextColumn  int32
 	nextIndex   int32
 	escalation  string
-	temporary   bool // #t
-	variable    bool // @t, table-valued parameter
-	anyFiltered bool // a filtered index or an index on a computed column exists
-	rowversion  int  // ordinal of the rowversion column, -1
+	temporary   bool         // #t
+	variable    bool         // @t, table-valued parameter
+	anyFiltered bool         // a filtered index or an index on a computed column exists
+	rowversion  int          // ordinal of the rowversion column, -1
+	wholeLocks  *atomic.Bool // an index allows neither row nor page locks
 }
 
 // column is a column of a table. Its ordinal is its position in table.columns.
@@ -133,10 +134,8 @@ type identityColumn struct {
 
 // next returns the next value.
 func (i *identityColumn) next() int64 {
-	if !i.used.Swap(true) {
-		// The first value is the seed; last was set to seed - inc.
-	}
-	return i.last.Add(i.inc)
+	i.used.Store(true)
+	return i.last.Add(i.inc) // last begins one increment before the seed
 }
 
 // note records an explicit value inserted under IDENTITY_INSERT.
@@ -272,19 +271,37 @@ type principal struct {
 
 // login is a server principal.
 type login struct {
-	id        int32
-	name      string
-	password  string
-	database  string
-	disabled  bool
-	role      bool
-	created   time.Time
-	serverIn  map[string]bool // fixed server roles, folded
-	windows   bool
-	sysadmin_ bool
+	id       int32
+	name     string
+	password string
+	database string
+	disabled bool
+	role     bool
+	created  time.Time
+	serverIn map[string]bool // fixed server roles, folded
+	windows  bool
 }
 
 func (l *login) sysadmin() bool { return l.serverIn["sysadmin"] }
+
+// become gives t the definition of n. What readers use before they have a lock on the
+// table (its object, its storage, whose it is) never changes.
+func (t *table) become(n *table) {
+	t.columns, t.indexes, t.checks = n.columns, n.indexes, n.checks
+	t.foreign, t.references, t.triggers = n.foreign, n.references, n.triggers
+	t.identity, t.nextColumn, t.nextIndex = n.identity, n.nextColumn, n.nextIndex
+	t.escalation, t.anyFiltered, t.rowversion = n.escalation, n.anyFiltered, n.rowversion
+	t.noteLocks()
+}
+
+// noteLocks works out wholeLocks.
+func (t *table) noteLocks() {
+	whole := false
+	for _, ix := range t.indexes {
+		whole = whole || !ix.rowLocks && !ix.pageLocks
+	}
+	t.wholeLocks.Store(whole)
+}
 
 // columnOrdinal finds a column by name; -1 if there is none.
 func (t *table) columnOrdinal(name string) int {
@@ -425,7 +442,7 @@ func (p *planner) lookup(name tsql.ObjectName) (*object, error) {
 
 // resolveObject is lookup that follows synonyms.
 func (p *planner) resolveObject(name tsql.ObjectName) (*object, error) {
-	o, err := p.lookup(name)
+	o, err := p.lookupPinned(name)
 	for depth := 0; err == nil && o != nil && o.kind == "SN"; depth++ {
 		if depth > 0 {
 			return nil, nil
@@ -434,9 +451,31 @@ func (p *planner) resolveObject(name tsql.ObjectName) (*object, error) {
 		if target.Database == "" {
 			target.Database = o.db.name
 		}
-		o, err = p.lookup(target)
+		o, err = p.lookupPinned(target)
 	}
 	return o, err
+}
+
+// lookupPinned is lookup which, while a plan is being made, waits for whoever changes the
+// table and keeps it from being changed.
+func (p *planner) lookupPinned(name tsql.ObjectName) (*object, error) {
+	for {
+		o, err := p.lookup(name)
+		if err != nil || o == nil || p.pins == 0 || o.table == nil || o.table.temporary {
+			return o, err
+		}
+		wait := time.Duration(p.sess.settings.lockTimeout) * time.Millisecond
+		if p.sess.settings.lockTimeout < 0 {
+			wait = -1
+		}
+		if err := p.srv.store.PinTable(p.ctx(), p.owner, o.table.data, wait); err != nil {
+			return nil, err
+		}
+		// It may have been dropped or renamed while that was waited for.
+		if again, err := p.lookup(name); err != nil || again == o {
+			return o, err
+		}
+	}
 }
 
 func errInvalidObject(name tsql.ObjectName) error {
@@ -451,7 +490,7 @@ func lineAt(e *value.Error, pos tsql.Pos) *value.Error {
 	return e
 }
 
-// ddlTx returns the storage transaction of the current statement.
+// txn returns the storage transaction of the current statement.
 func (p *planner) txn(ctx context.Context) (*storage.Txn, error) {
 	st, err := p.sess.storeTxn(ctx)
 	if err != nil {

@@ -64,7 +64,6 @@ func (p *planner) alterAdd(ctx context.Context, tx *storage.Txn, o *object, st *
 	oldIndexes := len(t.indexes)
 	heap := t.indexes[0].heap
 	oldChecks := len(t.checks)
-	hadIdentity := t.identity
 	b := &tableBuilder{p: p, db: o.db, schema: sch, name: o.name, t: &t, kind: "table", settled: true}
 	if err := b.addColumns(st.Add); err != nil {
 		return err
@@ -162,7 +161,6 @@ func (p *planner) alterAdd(ctx context.Context, tx *storage.Txn, o *object, st *
 			}
 		}
 	}
-	_ = hadIdentity
 	noCheck := st.Check == "NOCHECK"
 	for _, c := range t.checks[oldChecks:] {
 		if noCheck {

@@ -279,11 +279,9 @@ func (p *planner) execDBCC(ctx context.Context, fr *frame, st *tsql.DBCC, sink S
 		if id == nil {
 			return lineAt(sqlError(7997, 16, 1, "'%s' does not contain an identity column.", o.name), st.Pos)
 		}
-		tx, err := p.lockSchema(ctx, o)
-		if err != nil {
+		if _, err := p.lockSchema(ctx, o); err != nil {
 			return err
 		}
-		_ = tx
 		mode, err := arg(1)
 		if err != nil {
 			return err

@@ -179,7 +179,7 @@ func (p *planner) redefine(tx *storage.Txn, o *object, t *table, added, dropped 
 	before := *o.table
 	modified := o.modified
 	p.srv.alter(tx, func() {
-		*o.table = *t
+		o.table.become(t)
 		o.modified = p.srv.clock.Now().UTC()
 		for _, d := range dropped {
 			o.db.removeObject(d)
@@ -202,7 +202,7 @@ func (p *planner) redefine(tx *storage.Txn, o *object, t *table, added, dropped 
 		for _, d := range dropped {
 			o.db.addObject(d)
 		}
-		*o.table = before
+		o.table.become(&before)
 		o.modified = modified
 	})
 }

@@ -98,16 +98,10 @@ func (p *planner) execCreateModule(ctx context.Context, fr *frame, st *tsql.Crea
 			}
 		}
 	}
-	start, end := st.Range()
-	text := fr.text
-	if start >= 0 && end <= len(text) && start < end {
-		text = text[start:end]
-	}
 	m := &module{
 		database: db.name, schema: sch.name, name: st.Name.Name, kind: st.Kind, ast: st, text: fr.text, source: fr.text,
 		quotedIdentifier: st.QuotedIdentifier, ansiNulls: p.sess.settings.ansiNulls, executeAs: st.ExecuteAs,
 	}
-	_ = text
 	for _, d := range st.Params {
 		mp := moduleParam{name: d.Name, output: d.Output, readonly: d.ReadOnly, def: d.Default}
 		typ, ok, err := builtinType(d.Type)

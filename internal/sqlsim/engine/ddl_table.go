@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/chokaq/chokaq/internal/sqlsim/storage"
 	"github.com/chokaq/chokaq/internal/sqlsim/tsql"
@@ -746,7 +747,7 @@ func (b *tableBuilder) addForeign(c *tsql.Constraint) (*foreignKey, error) {
 
 // attach makes the storage of a table and its indexes.
 func (p *planner) attach(t *table, id, dbID int32, name string) error {
-	var types int = len(t.columns)
+	types := len(t.columns)
 	base := t.indexes[0]
 	if base.heap {
 		base.data = &storage.Index{ID: 0}
@@ -762,6 +763,8 @@ func (p *planner) attach(t *table, id, dbID int32, name string) error {
 		}
 	}
 	tx.Commit()
+	t.wholeLocks = new(atomic.Bool)
+	t.noteLocks()
 	return nil
 }
 
@@ -913,9 +916,6 @@ func (p *planner) nameFree(ctx context.Context, tx *storage.Txn, s *schema, name
 		o := s.objects[foldName(name.Name)]
 		p.srv.mu.RUnlock()
 		if o == nil {
-			if t := s.objects; t == nil {
-				return nil
-			}
 			return nil
 		}
 		if o.table != nil && o.table.data != nil && !tx.TryLockTable(o.table.data, storage.ModeSchS, storage.ForStatement) {

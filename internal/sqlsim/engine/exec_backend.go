@@ -37,6 +37,7 @@ type planner struct {
 	protos   map[*tsql.TableDef]*table
 	shown    atomic.Pointer[shownTransaction]
 	busy     atomic.Int32 // statements that run, one inside the other
+	pins     int          // plans that are being made, one inside the other
 	viewing  *object      // view or inline function whose query is being planned
 	nullSeen bool         // an aggregate met NULL in this statement
 	nextTemp int32
@@ -119,6 +120,9 @@ func (p *planner) compileSubquery(sc *scope, q *tsql.Query) (*subquery, error) {
 		env = &bindEnv{stmt: &stmtPlan{version: p.srv.version.Load()}, chain: p.chain()}
 	}
 	b := &binder{p: p, vars: sc.vars}
+	if top {
+		defer p.pin()()
+	}
 	bq, err := b.bindQuery(q, sc, env)
 	if err != nil {
 		return nil, err
@@ -144,15 +148,18 @@ func (p *planner) compileSubquery(sc *scope, q *tsql.Query) (*subquery, error) {
 		if err := pl.checkAll(env.stmt.checks); err != nil {
 			return err
 		}
-		run, stmt := bq.run, env.stmt
+		run, stmt, unpin := bq.run, env.stmt, pl.pin()
 		for attempt := 0; ; attempt++ {
 			x, err := pl.newExec(rc.ctx, rc.frame)
 			if err != nil {
+				unpin()
 				return err
 			}
 			in := *rc
 			in.exec = x
-			if err = x.lockTables(stmt); err == nil {
+			err = x.lockTables(stmt)
+			unpin()
+			if err == nil {
 				err = run(&in, each)
 			}
 			x.end(err != nil)
@@ -162,15 +169,33 @@ func (p *planner) compileSubquery(sc *scope, q *tsql.Query) (*subquery, error) {
 			}
 			// A table has changed since the expression was compiled.
 			x.tx.EndStatement()
-			stmt = &stmtPlan{version: pl.srv.version.Load()}
-			again, err := (&binder{p: pl, vars: sc.vars}).bindQuery(q, sc, &bindEnv{stmt: stmt, chain: pl.chain()})
-			if err != nil {
-				return err
+			unpin = pl.pin()
+			for round := 0; round < 10; round++ {
+				stmt = &stmtPlan{version: pl.srv.version.Load()}
+				again, err := (&binder{p: pl, vars: sc.vars}).bindQuery(q, sc, &bindEnv{stmt: stmt, chain: pl.chain()})
+				if err != nil {
+					unpin()
+					return err
+				}
+				run = again.run
+				if stmt.version == pl.srv.version.Load() {
+					break
+				}
 			}
-			run = again.run
 		}
 	}
 	return sub, nil
+}
+
+// pin makes planning keep the tables that it looks at as they are, until the function
+// that it returns is called.
+func (p *planner) pin() func() {
+	p.pins++
+	return func() {
+		if p.pins--; p.pins == 0 {
+			p.srv.store.UnpinTables(p.owner)
+		}
+	}
 }
 
 // innermost is the frame that runs now.

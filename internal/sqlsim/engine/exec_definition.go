@@ -67,8 +67,6 @@ func (p *planner) execDefinition(ctx context.Context, fr *frame, st tsql.Stateme
 	case *tsql.DBCC:
 		err = p.execDBCC(ctx, fr, st, sink)
 	default:
-		start, _ := st.Range()
-		_ = start
 		err = tsql.Unsupported(st.Position().Line, "this statement (%T)", st)
 	}
 	return stmtResult{command: CommandOther}, err

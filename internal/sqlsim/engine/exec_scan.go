@@ -68,9 +68,6 @@ func (j *joinPlanner) scanStep(s *joinStep, a *access) sourceFn {
 		}
 		read.Backward = a.backward
 		read.Instant = !a.lookup
-		if a.backward && len(ranges) > 1 {
-			read.Backward = true
-		}
 		tx := x.txOf(t)
 		wait := tx.Wait
 		if it.hints.noWait {

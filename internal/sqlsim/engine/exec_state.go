@@ -100,7 +100,7 @@ func (x *exec) open(t *table, h tableHints, write bool) (storage.Read, error) {
 	if mode == storage.ModeNone {
 		return read, nil
 	}
-	if mode != storage.ModeSchS && mode != storage.ModeX && t.noRowLocks() {
+	if mode != storage.ModeSchS && mode != storage.ModeX && t.wholeLocks.Load() {
 		// An index without row locks is locked as a whole.
 		mode |= storage.ModeS
 		if read.Lock != storage.ModeS {
@@ -120,15 +120,6 @@ func (x *exec) open(t *table, h tableHints, write bool) (storage.Read, error) {
 		return read, errStale{}
 	}
 	return read, nil
-}
-
-func (t *table) noRowLocks() bool {
-	for _, ix := range t.indexes {
-		if !ix.rowLocks && !ix.pageLocks {
-			return true
-		}
-	}
-	return false
 }
 
 // keptRows are the rows of a query that does not depend on the rows around it, as far as

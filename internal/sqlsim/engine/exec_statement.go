@@ -61,30 +61,25 @@ func (p *planner) execStatement(ctx context.Context, fr *frame, st tsql.Statemen
 
 // planOf returns the plan of a statement, from the cache if it is still right.
 func (p *planner) planOf(fr *frame, st tsql.Statement) (*cachedPlan, error) {
-	version := p.srv.version.Load()
 	key := p.planKey(fr, st)
-	if c := p.plans[key]; c != nil && c.stmt.version == version {
+	if c := p.plans[key]; c != nil && c.stmt.version == p.srv.version.Load() {
 		return c, nil
 	}
-	stmt := &stmtPlan{version: version}
-	env := &bindEnv{stmt: stmt, chain: p.chain()}
-	b := &binder{p: p, vars: fr.layout}
+	defer p.pin()()
+	var stmt *stmtPlan
 	var pl plan
 	var err error
-	switch st := st.(type) {
-	case *tsql.SelectStatement:
-		pl, err = b.planSelect(st, env)
-	case *tsql.Insert:
-		pl, err = b.planInsert(st, env)
-	case *tsql.Update:
-		pl, err = b.planUpdate(st, env)
-	case *tsql.Delete:
-		pl, err = b.planDelete(st, env)
-	case *tsql.Merge:
-		pl, err = b.planMerge(st, env)
-	}
-	if err != nil {
-		return nil, err
+	// The catalog may change while the first look at a table waits for whoever changes it.
+	// From then on the table is pinned, so that the next round finds things at rest.
+	for round := 0; round < 10; round++ {
+		stmt = &stmtPlan{version: p.srv.version.Load()}
+		pl, err = p.plan(fr, st, stmt)
+		if err != nil {
+			return nil, err
+		}
+		if stmt.version == p.srv.version.Load() {
+			break
+		}
 	}
 	c := &cachedPlan{pl, stmt}
 	if !stmt.uncacheable {
@@ -97,23 +92,46 @@ func (p *planner) planOf(fr *frame, st tsql.Statement) (*cachedPlan, error) {
 	return c, nil
 }
 
+// plan plans a statement.
+func (p *planner) plan(fr *frame, st tsql.Statement, stmt *stmtPlan) (plan, error) {
+	env := &bindEnv{stmt: stmt, chain: p.chain()}
+	b := &binder{p: p, vars: fr.layout}
+	switch st := st.(type) {
+	case *tsql.SelectStatement:
+		return b.planSelect(st, env)
+	case *tsql.Insert:
+		return b.planInsert(st, env)
+	case *tsql.Update:
+		return b.planUpdate(st, env)
+	case *tsql.Delete:
+		return b.planDelete(st, env)
+	case *tsql.Merge:
+		return b.planMerge(st, env)
+	}
+	return nil, tsql.Unsupported(st.Position().Line, "this statement (%T)", st)
+}
+
 // execPlanned plans and runs a query or a change of data. If a table changes under it
 // before it could lock it, it is planned again.
 func (p *planner) execPlanned(ctx context.Context, fr *frame, st tsql.Statement, sink Sink) (stmtResult, error) {
 	for attempt := 0; ; attempt++ {
+		// What a new plan was made from stays as it is until the statement has its locks.
+		unpin := p.pin()
 		c, err := p.planOf(fr, st)
-		if err != nil {
-			return stmtResult{}, err
+		if err == nil {
+			err = p.checkAll(c.stmt.checks)
 		}
-		if err := p.checkAll(c.stmt.checks); err != nil {
-			return stmtResult{}, err
+		var x *exec
+		if err == nil {
+			x, err = p.newExec(ctx, fr)
 		}
-		x, err := p.newExec(ctx, fr)
 		if err != nil {
+			unpin()
 			return stmtResult{}, err
 		}
 		mark := x.tx.Mark()
 		res, err := stmtResult{}, x.lockTables(c.stmt)
+		unpin()
 		if err == nil {
 			res, err = c.plan.run(x, fr, sink)
 		}

@@ -342,7 +342,7 @@ func (c *chooser) consider(pos int, ix *index, avail []sarg) *access {
 	}
 	a.point = ix.unique && n == len(ix.keys) && n > 0
 	// Which order the rows come in, after columns that are fixed.
-	if len(c.order) > 0 && (a.in == nil || a.point && false) {
+	if len(c.order) > 0 && a.in == nil {
 		a.ordered, a.backward = c.gives(ix, a, n)
 		if !a.ordered {
 			a.backward = false
@@ -650,7 +650,7 @@ func (a *access) ranges(rc *rowCtx, ix *index, sx *storage.Index) (list []storag
 	for i, s := range a.eq {
 		var vals []value.Value
 		if s.op == "IS NULL" {
-			vals = []value.Value{value.NewNull(s.nullKind())}
+			vals = []value.Value{value.NewNull(value.Int)}
 		}
 		for _, k := range s.vals {
 			v, exact, err := eval(k)
@@ -750,5 +750,3 @@ func (a *access) ranges(rc *rowCtx, ix *index, sx *storage.Index) (list []storag
 	}
 	return list, len(list) == 0, nil
 }
-
-func (s sarg) nullKind() value.Kind { return value.Int }

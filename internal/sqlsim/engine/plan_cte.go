@@ -154,7 +154,6 @@ func (b *selectBinder) bindRecursive(c *cteScope, parent *scope) (*boundQuery, e
 			limit = h.Number
 		}
 		x := execOf(rc)
-		type level struct{ rows [][]value.Value }
 		var round [][]value.Value
 		more := true
 		err := anchor.run(rc, func(row []value.Value) (bool, error) {

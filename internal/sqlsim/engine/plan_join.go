@@ -182,7 +182,7 @@ func (j *joinPlanner) needs(n fromNode) itemSet {
 func (j *joinPlanner) planNode(n fromNode, bound itemSet, pool []*conjunct) (sourceFn, error) {
 	switch n := n.(type) {
 	case *fromItem:
-		return j.planItem(n, bound, pool, false)
+		return j.planItem(n, bound, pool)
 	case *fromJoin:
 		switch n.kind {
 		case tsql.LeftJoin, tsql.OuterApply:
@@ -342,7 +342,7 @@ func (j *joinPlanner) wide(row []value.Value) []value.Value {
 }
 
 // planItem plans one source.
-func (j *joinPlanner) planItem(it *fromItem, bound itemSet, pool []*conjunct, _ bool) (sourceFn, error) {
+func (j *joinPlanner) planItem(it *fromItem, bound itemSet, pool []*conjunct) (sourceFn, error) {
 	step := &joinStep{it: it}
 	now := bound | it.items()
 	for _, c := range pool {

@@ -72,9 +72,6 @@ type stmtPlan struct {
 	checks      []permissionCheck
 	uncacheable bool
 	hints       []*tsql.QueryHint
-	volatile    bool
-	outer       bool // an expression referred to an enclosing scope
-	json        bool
 }
 
 // tableUse is one access to a table, for the locks that it needs.

@@ -109,9 +109,16 @@ func (v *viewer) objects() []*object {
 	v.p.srv.mu.RLock()
 	list := make([]*object, 0, len(v.db.objects))
 	for _, o := range v.db.objects {
-		if o != nil {
-			list = append(list, o)
+		if o == nil {
+			continue
 		}
+		if o.table != nil {
+			// As it is now: others may change it while the view is read.
+			oc, tc := *o, *o.table
+			oc.table = &tc
+			o = &oc
+		}
+		list = append(list, o)
 	}
 	v.p.srv.mu.RUnlock()
 	if v.db.id == 2 {

@@ -120,6 +120,17 @@ func (l *lock) conflict(p *Party, mode Mode) bool {
 	return false
 }
 
+// heldBy reports whether any owner of p holds l. Then more of it is a conversion, which
+// does not queue behind those who wait for p to let go.
+func (l *lock) heldBy(p *Party) bool {
+	for _, g := range l.granted {
+		if g.owner.Party == p {
+			return true
+		}
+	}
+	return false
+}
+
 func (l *lock) grantOf(o *Owner) *grant {
 	for _, g := range l.granted {
 		if g.owner == o {
@@ -207,7 +218,7 @@ func (m *Locks) tryLocked(o *Owner, r Resource, mode Mode, d Duration) (*grant, 
 		}
 		return nil, false, false
 	}
-	if l.conflict(o.Party, mode) || l.blockedByQueue(o.Party, mode, len(l.queue)) {
+	if l.conflict(o.Party, mode) || !l.heldBy(o.Party) && l.blockedByQueue(o.Party, mode, len(l.queue)) {
 		return nil, false, false
 	}
 	g, fresh := m.hold(l, nil, o, mode, d)
@@ -238,6 +249,8 @@ func (m *Locks) acquire(ctx context.Context, o *Owner, r Resource, mode Mode, d 
 		w.convert = true
 		w.want |= g.mode()
 		w.granted = g
+	} else if l.heldBy(o.Party) {
+		w.convert = true
 	}
 	at := len(l.queue)
 	if w.convert {

@@ -74,6 +74,9 @@ func (tx *Txn) Dirty() bool { return len(tx.undo) > 0 }
 
 // RollbackTo undoes what was done since the mark. Locks stay.
 func (tx *Txn) RollbackTo(mark int) {
+	if mark > len(tx.undo) {
+		return // the transaction has ended meanwhile
+	}
 	for i := len(tx.undo) - 1; i >= mark; i-- {
 		r := tx.undo[i]
 		if r.op == undoFunc {
@@ -295,6 +298,15 @@ func (s *Store) ApplicationMode(o *Owner, database int32, name string) Mode {
 func (s *Store) ApplicationFree(p *Party, database int32, name string, mode Mode) bool {
 	return s.Locks.free(p, Resource{Kind: ResourceApplication, Database: database, Key: name}, mode)
 }
+
+// PinTable keeps a table as it is (Sch-S) for as long as o plans with it; UnpinTables ends that.
+func (s *Store) PinTable(ctx context.Context, o *Owner, t *Table, wait time.Duration) error {
+	_, _, err := s.Locks.acquire(ctx, o, t.resource(), ModeSchS, ForStatement, wait, nil)
+	return err
+}
+
+// UnpinTables releases what PinTable took.
+func (s *Store) UnpinTables(o *Owner) { s.Locks.endStatement(o) }
 
 // ReleaseOwner releases all locks of an owner that is not a transaction.
 func (s *Store) ReleaseOwner(o *Owner) { s.Locks.releaseAll(o) }
