@@ -10,9 +10,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// screen is the width that tables keep to.
-const screen = 80
-
 // variable is the value of an environment variable.
 func (a *app) variable(name string) string {
 	for _, entry := range a.environ {
@@ -31,8 +28,8 @@ func (a *app) printJSON(v any) error {
 	return encoder.Encode(v)
 }
 
-// printTable prints rows under their headings, within the width of a screen. widths bounds columns by heading; longer text is
-// wrapped.
+// printTable prints rows under their headings. widths bounds columns by heading, so that a table fits a screen of 80 columns; longer
+// text is wrapped.
 func (a *app) printTable(to io.Writer, headings []string, rows [][]string, widths map[string]int) error {
 	t := table.NewWriter()
 	style := table.StyleLight

@@ -124,7 +124,7 @@ func (d *demo) killInTheMiddle(ctx context.Context, b *child) (held, error) {
 		return held{}, err
 	}
 	d.print("")
-	d.say("%d of %d jobs are done. Worker B is killed with SIGKILL, as in a crash. It leaves behind %s that it had fetched and not started, and %d running.",
+	d.say("%d of %d jobs are done. Worker B is killed with SIGKILL, as in a crash. It leaves behind %s that it had fetched and not started, and %d running (or finished, with the outcome not stored yet).",
 		done, total, count(last.fetched, "job"), last.running)
 	return last, nil
 }

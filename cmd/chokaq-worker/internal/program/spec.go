@@ -31,7 +31,6 @@ func ParseSpec(text string) (Spec, error) {
 		return Spec{}, fmt.Errorf("%q: %s; accepted: %s", text, fmt.Sprintf(format, args...), Form)
 	}
 	// The options may hold "=", so the first one after them is meant.
-	name, rest := text, ""
 	from := 0
 	if open := strings.Index(text, "["); open >= 0 && open < strings.Index(text+"=", "=") {
 		end := strings.Index(text, "]=")
@@ -44,7 +43,7 @@ func ParseSpec(text string) (Spec, error) {
 	if at < 0 {
 		return fault(`there is no "="`)
 	}
-	name, rest = text[:from+at], text[from+at+1:]
+	name, rest := text[:from+at], text[from+at+1:]
 	spec := Spec{}
 	options := ""
 	if open := strings.Index(name, "["); open >= 0 && strings.HasSuffix(name, "]") {

@@ -1,0 +1,56 @@
+package program
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseSpec(t *testing.T) {
+	for text, want := range map[string]Spec{
+		"send_email=sh -c 'a \"b\" c' d\\ e":                {JobType: "send_email", Args: []string{"sh", "-c", `a "b" c`, "d e"}},
+		"a[timeout=90s, safe-to-retry ,reject=65]=sh --x=y": {JobType: "a", Args: []string{"sh", "--x=y"}, Timeout: 90 * time.Second, SafeToRetry: true, RejectStatus: 65},
+		"a = sh":                        {JobType: "a", Args: []string{"sh"}},
+		"a[]=sh":                        {JobType: "a", Args: []string{"sh"}},
+		"résumé.v2=sh '' \"\" x[y]=z":   {JobType: "résumé.v2", Args: []string{"sh", "", "", "x[y]=z"}},
+		"a=sh # no comment $HOME `x` *": {JobType: "a", Args: []string{"sh", "#", "no", "comment", "$HOME", "`x`", "*"}},
+	} {
+		got, err := ParseSpec(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if !strings.HasSuffix(got.Args[0], "/sh") {
+			t.Errorf("%q: program %q is not found", text, got.Args[0])
+		}
+		got.Args[0] = "sh"
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%q:\ngot  %+v\nwant %+v", text, got, want)
+		}
+	}
+}
+
+func TestParseSpecRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         `there is no "="`,
+		"send_email":               `there is no "="`,
+		"=sh":                      "the job type is empty",
+		"a=":                       "there is no program",
+		"a=   ":                    "there is no program",
+		"a=sh 'x":                  "a quote or backslash is not ended",
+		"a=no-such-program-at-all": "the program cannot be run",
+		"a[timeout=5=sh":           `"[" has no "]="`,
+		"a[timeout=5]=sh":          `option timeout: "5" is not a Go duration above zero`,
+		"a[timeout=-5s]=sh":        "option timeout",
+		"a[reject=75]=sh":          "option reject",
+		"a[reject=0]=sh":           "option reject",
+		"a[safe-to-retry=no]=sh":   "option safe-to-retry takes no value",
+		"a[retries=3]=sh":          `there is no option "retries"`,
+	} {
+		_, err := ParseSpec(text)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "accepted: "+Form) {
+			t.Errorf("%q: %v, want %q and the accepted form", text, err, want)
+		}
+	}
+}
