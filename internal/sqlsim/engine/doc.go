@@ -18,7 +18,10 @@
 // among others GOTO, PIVOT, xml and the CLR types, dynamic and keyset cursors, WHERE
 // CURRENT OF, full-text search, Service Broker, linked servers, encryption, message
 // catalogs (sp_addmessage), cultures other than en-US in FORMAT and PARSE, and languages
-// other than English.
+// other than English; INSTEAD OF and DDL triggers, indexed views, changes through a view
+// WITH CHECK OPTION, FOR XML but for PATH('') over one column, sparse columns, temporary
+// procedures, database snapshots, Windows, contained and external principals, permissions
+// on columns, user-defined server roles, READ_ONLY and OFFLINE databases.
 //
 // # What is accepted and has no effect
 //
@@ -30,6 +33,12 @@
 // STATISTICS IO and TIME, DBCC FREEPROCCACHE and its kin, CHECKPOINT.
 //
 // # What differs
+//
+// There are no pages: PAGLOCK locks the table. Plans follow fixed rules and not statistics
+// (plan_access.go): the same query reads the same index however many rows there are. An
+// UPDATE or DELETE finds all its rows, with U locks, before it changes the first. A new
+// procedure, view or sequence is visible to others before its transaction commits; a new
+// or changed table is not, they wait for its lock.
 //
 // The numbers of CHECKSUM, BINARY_CHECKSUM and RAND are not SQL Server's, whose
 // algorithms are not documented. The server's time zone is UTC. A FAST_FORWARD cursor
