@@ -1,0 +1,6 @@
+// Package chaos tries to break the promise that no job is lost and that none runs twice undecided: real worker processes, a server,
+// a TCP proxy between them, and somebody who stops, kills, freezes and cuts them off at random.
+//
+// A round enqueues jobs, each of which writes what it does to a ledger outside the database, lets a seeded sequence of faults loose, heals
+// everything, waits until no job is live, and reconciles ledger and database. "make chaos ROUNDS=200" runs many; a failing round prints the seed that repeats its choices.
+package chaos
