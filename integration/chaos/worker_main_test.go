@@ -81,10 +81,10 @@ func workerMain() int {
 		return behave(ctx, j, write)
 	}, driver.Backoff(func(int) time.Duration { return 20 * time.Millisecond }))
 
-	// The id goes to standard output, for the one who started this process.
-	fmt.Println(worker.ID())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	// The id goes to standard output, for the one who started this process: from now on it may be stopped.
+	fmt.Println(worker.ID())
 	err = worker.Run(ctx)
 	switch {
 	case err == nil:
