@@ -44,7 +44,7 @@ production.`,
 		}
 		server, err := sqlsim.Start(opts)
 		if err != nil {
-			return fmt.Errorf("%w (--addr names another address)", err)
+			return usageError{fmt.Errorf("%w (--addr names another address)", err)}
 		}
 		defer func() { err = errors.Join(err, server.Close()) }()
 		names, err := prepareDev(ctx, server, opts.Password, withoutAgent)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	mssql "github.com/microsoft/go-mssqldb"
 
@@ -56,6 +57,8 @@ func statusOf(err error) int {
 		return statusSchema
 	case errors.Is(err, context.Canceled):
 		return statusInterrupted
+	case errors.As(err, new(*fs.PathError)): // the error of a file looks like that of a network
+		return statusError
 	case refused(err), driver.IsTransient(err):
 		return statusDatabase
 	}
