@@ -288,8 +288,8 @@ func (r *round) settle() {
 	blocking := 0
 	deadline := time.Now().Add(patience)
 	for {
-		blocking = int(r.number(`SELECT COUNT(*) FROM chokaq.Jobs WHERE JSON_VALUE(Payload, '$.blocks') = 'true' AND State = 2`))
-		if live := r.number("SELECT COUNT(*) FROM chokaq.Jobs"); int(live) == blocking {
+		blocking = int(r.number(`SELECT COUNT(*) FROM chokaq.Jobs WITH (NOLOCK) WHERE JSON_VALUE(Payload, '$.blocks') = 'true' AND State = 2`))
+		if live := r.number("SELECT COUNT(*) FROM chokaq.Jobs WITH (NOLOCK)"); int(live) == blocking {
 			break
 		}
 		if time.Now().After(deadline) {
