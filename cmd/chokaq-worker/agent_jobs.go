@@ -81,7 +81,7 @@ func (a *app) printAgentJobs(ctx context.Context, installer db.Installer, settin
 		rows = append(rows, []string{job.Name, enabled, owner, job.Schedule, job.LastRunOutcome, job.LastRunAt})
 	}
 	return a.printTable(a.stdout, []string{"Job", "Enabled", "Owner", "Schedule", "Last run", "At (server)"}, rows,
-		map[string]int{"Job": 22, "Owner": 10, "Schedule": 11, "Last run": 9, "At (server)": 10})
+		map[string]int{"Job": 21, "Owner": 10, "Schedule": 11, "Last run": 9, "At (server)": 10})
 }
 
 // emptyNotNull makes an empty list [] in JSON.

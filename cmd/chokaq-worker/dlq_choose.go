@@ -57,7 +57,7 @@ func (a *app) choose(ctx context.Context, client *driver.Client, args []string, 
 	if err != nil {
 		return nil, err
 	}
-	found, err := queryRecords(ctx, client.DB(), "SELECT "+d.filter.top()+`d.JobId, d.Queue, d.JobType, d.Reason, LEFT(d.Error, 200) AS Error, d.DeadAgeSeconds, d.Attempt, d.MaxAttempts
+	found, err := queryRecords(ctx, client.DB(), "SELECT "+d.filter.top()+`d.JobId, d.Queue, d.JobType, d.Reason, LEFT(d.Error, 200) AS Error, d.DeadAgeSeconds
 FROM chokaq.DeadJobs AS d`+where+" ORDER BY d.DeadAt, d.JobId", params...)
 	if err != nil || len(found) == 0 {
 		return nil, err

@@ -53,8 +53,8 @@ func (a *app) deadListCommand() *cobra.Command {
 func (a *app) printDead(to io.Writer, dead []record) error {
 	var rows [][]string
 	for _, d := range dead {
-		rows = append(rows, []string{d.text("JobId"), d.text("Queue"), d.text("JobType"), d.text("Reason"), d.text("Attempt") + "/" + d.text("MaxAttempts"),
+		rows = append(rows, []string{d.text("JobId"), d.text("Queue"), d.text("JobType"), d.text("Reason"),
 			age(d.get("DeadAgeSeconds")), shorten(d.text("Error"), 60)})
 	}
-	return a.printTable(to, []string{"Job", "Queue", "Type", "Reason", "Tries", "Dead", "Error"}, rows, map[string]int{"Queue": 10, "Type": 13, "Error": 20})
+	return a.printTable(to, []string{"Job", "Queue", "Type", "Reason", "Dead", "Error"}, rows, map[string]int{"Queue": 10, "Type": 13, "Error": 20})
 }

@@ -71,5 +71,5 @@ func (a *app) describeDeadJob(dead, log []record) error {
 		}
 		rows = append(rows, []string{l.text("ActedAt"), what, l.text("LoginName"), l.text("Note")})
 	}
-	return a.printTable(a.stdout, []string{"At (UTC)", "What", "Login", "Note"}, rows, map[string]int{"What": 26, "Login": 14, "Note": 14})
+	return a.printTable(a.stdout, []string{"At (UTC)", "What", "Login", "Note"}, rows, map[string]int{"What": 24, "Login": 14, "Note": 14})
 }

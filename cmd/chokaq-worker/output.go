@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -61,13 +62,13 @@ func (a *app) printTable(to io.Writer, headings []string, rows [][]string, width
 	return err
 }
 
-// printable keeps a terminal safe from what a job has put into a text.
+// printable keeps a terminal safe from what a job has put into a text: control characters, and marks that turn the direction of writing.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
 			return ' '
-		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
+		case !unicode.IsPrint(r):
 			return '\uFFFD'
 		}
 		return r

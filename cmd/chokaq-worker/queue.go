@@ -55,7 +55,7 @@ func (a *app) printQueues(to io.Writer, queues []record) error {
 		rows = append(rows, []string{name, q.text("ConcurrencyLimit"), q.text("Pending"), q.text("Scheduled"), q.text("Fetched"), q.text("Processing"),
 			q.text("Dead"), age(q.get("OldestDueAgeSeconds"))})
 	}
-	return a.printTable(to, []string{"Queue", "Limit", "Due", "Later", "Fetched", "Running", "Dead", "Oldest due"}, rows, map[string]int{"Queue": 20})
+	return a.printTable(to, []string{"Queue", "Limit", "Due", "Later", "Fetched", "Running", "Dead", "Oldest due"}, rows, map[string]int{"Queue": 18})
 }
 
 // queueSwitchCommand is a procedure that takes a queue and a note.

@@ -39,7 +39,7 @@ Its exit status decides:
   by signal   an error too
 
 A canceled program (shutdown, timeout, cancellation, lost ownership) gets SIGTERM, and SIGKILL after --program-kill-after; so does everything that it
-has started in its process group. The first SIGTERM or SIGINT to the worker stops it gracefully, a second one ends it at once (status 130) and kills
+has started in its process group. The first SIGTERM, SIGINT or SIGHUP to the worker stops it gracefully, a second one ends it at once (status 130) and kills
 its programs. See docs/shutdown.md.
 
 ` + statusHelp,

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// signals turns SIGTERM and SIGINT into the end of a context, and a second one into the end of the process.
+// signals turns SIGTERM, SIGINT and SIGHUP (the terminal is gone) into the end of a context, and a second one into the end of the process.
 type signals struct {
 	atOnce chan func() // holds what is to be done before the process ends at once
 }
@@ -26,6 +26,9 @@ func (a *app) watchSignals(parent context.Context) (context.Context, func()) {
 	a.signals.atOnce <- func() {}
 	received := make(chan os.Signal, 2)
 	signal.Notify(received, syscall.SIGTERM, os.Interrupt)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup wants it ignored
+		signal.Notify(received, syscall.SIGHUP)
+	}
 	done := make(chan struct{})
 	go func() {
 		for first := true; ; first = false {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,8 +44,17 @@ FROM chokaq.WorkerStatus AS w`+where+` ORDER BY w.StartedAt, w.WorkerId`)
 func (a *app) printWorkers(to io.Writer, workers []record) error {
 	var rows [][]string
 	for _, w := range workers {
-		rows = append(rows, []string{w.text("HostName"), w.text("ProcessId"), w.text("State"), w.text("Queues"), w.text("Handlers"),
-			w.text("Fetched"), w.text("Processing"), age(w.get("HeartbeatAgeSeconds"))})
+		rows = append(rows, []string{w.text("HostName"), w.text("ProcessId"), w.text("State"), queueNames(w.text("Queues")),
+			w.text("Fetched"), w.text("Processing") + "/" + w.text("Handlers"), age(w.get("HeartbeatAgeSeconds"))})
 	}
-	return a.printTable(to, []string{"Host", "PID", "State", "Queues", "Slots", "Fetched", "Running", "Heartbeat"}, rows, map[string]int{"Host": 16, "Queues": 18})
+	return a.printTable(to, []string{"Host", "PID", "State", "Queues", "Fetched", "Running", "Heartbeat"}, rows, map[string]int{"Host": 12, "Queues": 14})
+}
+
+// queueNames reads the JSON array of a worker's queues.
+func queueNames(text string) string {
+	var names []string
+	if json.Unmarshal([]byte(text), &names) != nil {
+		return text
+	}
+	return strings.Join(names, ", ")
 }

@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/chokaq/chokaq/driver"
@@ -50,6 +52,7 @@ type demo struct {
 	mu       sync.Mutex
 	children []*child
 	out      sync.Mutex
+	giveUp   context.CancelCauseFunc
 }
 
 // Run shows the demo. It leaves no process and no file behind, also when ctx ends before it does.
@@ -67,6 +70,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	d.ledger = filepath.Join(d.temp, "ledger.jsonl")
 	d.pace(len(d.files.files))
 	o.Before(func() { d.killAll(); _ = os.RemoveAll(d.temp) })
+	// A reader that has gone away ends the demo, and not this process before it has cleaned up.
+	ctx, d.giveUp = context.WithCancelCause(ctx)
+	defer d.giveUp(nil)
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 	defer func() { err = errors.Join(err, d.cleanUp()) }()
 	if err := d.show(ctx); err != nil {
 		return d.blame(err)
@@ -206,7 +215,9 @@ func (d *demo) say(format string, args ...any) {
 func (d *demo) print(format string, args ...any) {
 	d.out.Lock()
 	defer d.out.Unlock()
-	fmt.Fprintf(d.Out, format+"\n", args...)
+	if _, err := fmt.Fprintf(d.Out, format+"\n", args...); err != nil {
+		d.giveUp(err)
+	}
 }
 
 // wrap breaks a text between words.
