@@ -31,15 +31,17 @@ BEGIN
 
     DECLARE @Count int, @BadOrdinal int, @Twice bigint;
 
-    SELECT @Count = COUNT(*),
-           @BadOrdinal = MIN(CASE WHEN c.JobId > 0 AND c.ClaimToken IS NOT NULL THEN NULL ELSE c.Ordinal END)
-    FROM chokaq.ParseClaims(@Jobs) AS c;
+    SELECT @Count = COUNT(*) FROM chokaq.ParseClaims(@Jobs) AS c;
 
     IF @Count > 1000
     BEGIN
         SET @Message = CONCAT(N'chokaq.', @ProcedureName, N': @Jobs has ', @Count, N' elements; at most 1000 are accepted in one call. Nothing was changed.');
         THROW 51006, @Message, 1;
     END;
+
+    SELECT @BadOrdinal = MIN(c.Ordinal)
+    FROM chokaq.ParseClaims(@Jobs) AS c
+    WHERE c.JobId IS NULL OR c.JobId < 1 OR c.ClaimToken IS NULL;
 
     IF @BadOrdinal IS NOT NULL
     BEGIN

@@ -28,15 +28,17 @@ BEGIN
         THROW 51004, @Message, 1;
     END;
 
-    SELECT @Count = COUNT(*),
-           @BadOrdinal = MIN(CASE WHEN e.[type] = 2 AND TRY_CONVERT(bigint, e.[value]) > 0 THEN NULL ELSE CONVERT(int, e.[key]) END)
-    FROM OPENJSON(@JobIds) AS e;
+    SELECT @Count = COUNT(*) FROM OPENJSON(@JobIds) AS e;
 
     IF @Count > 1000
     BEGIN
         SET @Message = CONCAT(N'chokaq.', @ProcedureName, N': @JobIds has ', @Count, N' elements; at most 1000 are accepted in one call. Nothing was changed.');
         THROW 51006, @Message, 1;
     END;
+
+    SELECT @BadOrdinal = MIN(CONVERT(int, e.[key]))
+    FROM OPENJSON(@JobIds) AS e
+    WHERE e.[type] <> 2 OR TRY_CONVERT(bigint, e.[value]) IS NULL OR TRY_CONVERT(bigint, e.[value]) < 1;
 
     IF @BadOrdinal IS NOT NULL
     BEGIN

@@ -23,13 +23,12 @@ BEGIN
             @ArchiveHours int, @DeadHours int, @RunHours int, @WorkerHours int, @ActionHours int, @Before datetime2(3);
     DECLARE @Old TABLE (JobId bigint NOT NULL PRIMARY KEY);
 
-    SELECT @BatchSize = MAX(CASE s.Name WHEN N'Recovery.BatchSize' THEN s.Value END),
-           @ArchiveHours = MAX(CASE s.Name WHEN N'Retention.Archive' THEN s.Value END),
-           @DeadHours = MAX(CASE s.Name WHEN N'Retention.DeadJobs' THEN s.Value END),
-           @RunHours = MAX(CASE s.Name WHEN N'Retention.RecoveryRuns' THEN s.Value END),
-           @WorkerHours = MAX(CASE s.Name WHEN N'Retention.Workers' THEN s.Value END),
-           @ActionHours = MAX(CASE s.Name WHEN N'Retention.OperatorActions' THEN s.Value END)
-    FROM chokaq.Settings AS s;
+    SET @BatchSize = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Recovery.BatchSize');
+    SET @ArchiveHours = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Retention.Archive');
+    SET @DeadHours = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Retention.DeadJobs');
+    SET @RunHours = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Retention.RecoveryRuns');
+    SET @WorkerHours = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Retention.Workers');
+    SET @ActionHours = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Retention.OperatorActions');
 
     SET @Before = DATEADD(HOUR, -@ArchiveHours, @StartedAt);
     WHILE @ArchiveHours > 0

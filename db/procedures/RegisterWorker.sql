@@ -41,10 +41,8 @@ BEGIN
 
     DECLARE @Now datetime2(3) = SYSUTCDATETIME(), @FetchedTimeout int, @ZombieTimeout int, @QueueFetchedTimeout int, @QueueZombieTimeout int;
 
-    SELECT @FetchedTimeout = MAX(CASE s.Name WHEN N'Recovery.FetchedJobTimeout' THEN s.Value END),
-           @ZombieTimeout = MAX(CASE s.Name WHEN N'Recovery.ProcessingZombieTimeout' THEN s.Value END)
-    FROM chokaq.Settings AS s
-    WHERE s.Name IN (N'Recovery.FetchedJobTimeout', N'Recovery.ProcessingZombieTimeout');
+    SET @FetchedTimeout = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Recovery.FetchedJobTimeout');
+    SET @ZombieTimeout = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Recovery.ProcessingZombieTimeout');
 
     SELECT @QueueFetchedTimeout = MIN(COALESCE(q.FetchedJobTimeoutSeconds, @FetchedTimeout)),
            @QueueZombieTimeout = MIN(COALESCE(q.ProcessingZombieTimeoutSeconds, @ZombieTimeout))

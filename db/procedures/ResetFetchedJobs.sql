@@ -25,10 +25,8 @@ BEGIN
     DECLARE @StartedAt datetime2(3) = SYSUTCDATETIME(), @Timeout int, @BatchSize int, @RowsMoved int = 0, @Moved int, @Candidates int;
     DECLARE @Stale TABLE (JobId bigint NOT NULL PRIMARY KEY, Cutoff datetime2(3) NOT NULL);
 
-    SELECT @Timeout = MAX(CASE s.Name WHEN N'Recovery.FetchedJobTimeout' THEN s.Value END),
-           @BatchSize = MAX(CASE s.Name WHEN N'Recovery.BatchSize' THEN s.Value END)
-    FROM chokaq.Settings AS s
-    WHERE s.Name IN (N'Recovery.FetchedJobTimeout', N'Recovery.BatchSize');
+    SET @Timeout = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Recovery.FetchedJobTimeout');
+    SET @BatchSize = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Recovery.BatchSize');
 
     SET @Candidates = @BatchSize;
     WHILE @Candidates = @BatchSize

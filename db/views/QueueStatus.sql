@@ -11,36 +11,37 @@ Callers: chokaq_monitor, chokaq_operator.
 */
 CREATE OR ALTER VIEW chokaq.QueueStatus
 AS
+/* -1 and 9999-12-31 stand for NULL within, so that the aggregates give no warning about NULLs (8153). */
 SELECT s.Queue,
        CONVERT(bit, MAX(s.IsPaused)) AS IsPaused,
-       MAX(s.ConcurrencyLimit) AS ConcurrencyLimit,
+       NULLIF(MAX(s.ConcurrencyLimit), -1) AS ConcurrencyLimit,
        SUM(s.Pending) AS Pending,
        SUM(s.Scheduled) AS Scheduled,
        SUM(s.Fetched) AS Fetched,
        SUM(s.Processing) AS Processing,
        SUM(s.Dead) AS Dead,
-       MIN(s.DueAt) AS OldestDueAt,
-       DATEDIFF_BIG(SECOND, MIN(s.DueAt), SYSUTCDATETIME()) AS OldestDueAgeSeconds
+       NULLIF(MIN(s.DueAt), CONVERT(datetime2(3), '9999-12-31')) AS OldestDueAt,
+       DATEDIFF_BIG(SECOND, NULLIF(MIN(s.DueAt), CONVERT(datetime2(3), '9999-12-31')), SYSUTCDATETIME()) AS OldestDueAgeSeconds
 FROM
 (
-    SELECT q.Queue, CONVERT(int, q.IsPaused) AS IsPaused, q.ConcurrencyLimit, CONVERT(bigint, 0) AS Pending, CONVERT(bigint, 0) AS Scheduled,
-           CONVERT(bigint, 0) AS Fetched, CONVERT(bigint, 0) AS Processing, CONVERT(bigint, 0) AS Dead, CONVERT(datetime2(3), NULL) AS DueAt
+    SELECT q.Queue, CONVERT(int, q.IsPaused) AS IsPaused, COALESCE(q.ConcurrencyLimit, -1) AS ConcurrencyLimit, CONVERT(bigint, 0) AS Pending, CONVERT(bigint, 0) AS Scheduled,
+           CONVERT(bigint, 0) AS Fetched, CONVERT(bigint, 0) AS Processing, CONVERT(bigint, 0) AS Dead, CONVERT(datetime2(3), '9999-12-31') AS DueAt
     FROM chokaq.Queues AS q WITH (NOLOCK)
     UNION ALL
-    SELECT j.Queue, 0, NULL, CASE WHEN j.DueAt <= SYSUTCDATETIME() THEN 1 ELSE 0 END, CASE WHEN j.DueAt <= SYSUTCDATETIME() THEN 0 ELSE 1 END,
-           0, 0, 0, CASE WHEN j.DueAt <= SYSUTCDATETIME() THEN j.DueAt END
+    SELECT j.Queue, 0, -1, CASE WHEN j.DueAt <= SYSUTCDATETIME() THEN 1 ELSE 0 END, CASE WHEN j.DueAt <= SYSUTCDATETIME() THEN 0 ELSE 1 END,
+           0, 0, 0, CASE WHEN j.DueAt <= SYSUTCDATETIME() THEN j.DueAt ELSE CONVERT(datetime2(3), '9999-12-31') END
     FROM chokaq.Jobs AS j WITH (NOLOCK, INDEX (IX_Jobs_Pending))
     WHERE j.State = 0
     UNION ALL
-    SELECT f.Queue, 0, NULL, 0, 0, 1, 0, 0, NULL
+    SELECT f.Queue, 0, -1, 0, 0, 1, 0, 0, CONVERT(datetime2(3), '9999-12-31')
     FROM chokaq.Jobs AS f WITH (NOLOCK, INDEX (IX_Jobs_Fetched))
     WHERE f.State = 1
     UNION ALL
-    SELECT p.Queue, 0, NULL, 0, 0, 0, 1, 0, NULL
+    SELECT p.Queue, 0, -1, 0, 0, 0, 1, 0, CONVERT(datetime2(3), '9999-12-31')
     FROM chokaq.Jobs AS p WITH (NOLOCK, INDEX (IX_Jobs_Processing))
     WHERE p.State = 2
     UNION ALL
-    SELECT d.Queue, 0, NULL, 0, 0, 0, 0, 1, NULL
+    SELECT d.Queue, 0, -1, 0, 0, 0, 0, 1, CONVERT(datetime2(3), '9999-12-31')
     FROM chokaq.JobsDLQ AS d WITH (NOLOCK, INDEX (IX_JobsDLQ_Review))
     WHERE d.DiscardedAt IS NULL
 ) AS s
