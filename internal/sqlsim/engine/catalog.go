@@ -24,10 +24,8 @@ type database struct {
 	compat    int
 	recovery  string
 	rcsi      bool
-	snapshots bool // ALLOW_SNAPSHOT_ISOLATION
-	trust     bool // TRUSTWORTHY
-	autoClose bool
-	readOnly  bool
+	snapshots bool   // ALLOW_SNAPSHOT_ISOLATION
+	trust     bool   // TRUSTWORTHY
 	single    string // MULTI_USER, SINGLE_USER, RESTRICTED_USER
 	options   map[string]string
 	owner     *login
@@ -72,7 +70,6 @@ type object struct {
 	sequence *sequence
 	target   tsql.ObjectName // of a synonym
 	system   bool
-	native   systemProc
 }
 
 // fullName is schema.name.
@@ -219,9 +216,6 @@ type userType struct {
 	typ      value.Type
 	nullable bool
 	table    *tsql.TableDef
-	object   *object // the type table of a table type
-	proto    *table
-	owner    *principal
 }
 
 // sequence is a sequence object.
@@ -279,7 +273,6 @@ type login struct {
 	role     bool
 	created  time.Time
 	serverIn map[string]bool // fixed server roles, folded
-	windows  bool
 }
 
 func (l *login) sysadmin() bool { return l.serverIn["sysadmin"] }
@@ -328,14 +321,6 @@ func (t *table) shortName() string {
 		return t.name
 	}
 	return t.obj.fullName()
-}
-
-func (t *table) types() []value.Type {
-	types := make([]value.Type, len(t.columns))
-	for i, c := range t.columns {
-		types[i] = c.typ
-	}
-	return types
 }
 
 // newObjectID returns an id for a new object. SQL Server spreads ids by this step.

@@ -14,7 +14,6 @@ import (
 type tempTable struct {
 	obj   *object
 	frame *frame
-	level int
 }
 
 // lookupTemp finds a #table or ##table; the innermost frame's wins.

@@ -11,8 +11,7 @@ type setColumn struct {
 	ordinal  int
 	s        *scalar // nil: DEFAULT
 	variable int     // slot that gets the value too, or -1
-	varType  *scalar
-	only     bool // only the variable
+	only     bool    // only the variable
 	vtyp     value.Type
 }
 
@@ -57,10 +56,11 @@ func (b *binder) planUpdate(st *tsql.Update, env *bindEnv) (plan, error) {
 			pl.cols = append(pl.cols, s.ordinal)
 		}
 	}
-	if pl.src, err = cb.source(st.Where, st.Top); err != nil {
+	if pl.output, err = b.bindOutput(st.Output, cb.target, cb.scope, "UPDATE", env); err != nil {
 		return nil, err
 	}
-	if pl.output, err = b.bindOutput(st.Output, cb.target, cb.scope, "UPDATE", env); err != nil {
+	cb.use(pl.output.reads())
+	if pl.src, err = cb.source(st.Where, st.Top); err != nil {
 		return nil, err
 	}
 	if pl.writer, err = b.p.newWriter(cb.target.t, "UPDATE"); err != nil {
@@ -160,7 +160,36 @@ func (cb *changeBinder) bindSet(list []*tsql.SetClause) ([]setColumn, error) {
 // found is a row to change, with the row of the select that found it.
 type found struct {
 	changedRow
-	from []value.Value
+	from   []value.Value
+	unread bool
+	rs     *runState
+}
+
+// readUnread locks the rows that were found by an entry of an index alone, and reads
+// them. It is the writing half that does so, and it waits: READPAST counts only while
+// rows are being found. Nothing that the search has tested can have changed since then, because
+// the lock on the entry keeps out whoever would change it. A row that is gone is left out.
+func (x *exec) readUnread(t *table, rows []found, set func(r *found) error) ([]found, error) {
+	kept := rows[:0]
+	for _, r := range rows {
+		if r.unread {
+			vals, ok, err := x.txOf(t).LockForWrite(x.ctx, t.data, r.row)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				continue
+			}
+			r.old = vals
+			if set != nil {
+				if err := set(&r); err != nil {
+					return nil, err
+				}
+			}
+		}
+		kept = append(kept, r)
+	}
+	return kept, nil
 }
 
 // collect runs the reading half: each target row once, however often a join finds it.
@@ -227,15 +256,24 @@ func (pl *updatePlan) run(x *exec, fr *frame, sink Sink) (stmtResult, error) {
 	if err := pl.output.columnsTo(sink); err != nil {
 		return res, err
 	}
+	set := func(r *found) (err error) {
+		r.new, err = applySet(x, r.rs, t, pl.set, r.from, r.old, fr)
+		return err
+	}
 	var rows []found
 	if err := pl.cb.collect(x, pl.src, rc, func(rs *runState, row []value.Value, l located) error {
-		vals, err := applySet(x, rs, t, pl.set, row, l.vals, fr)
-		if err != nil {
-			return err
+		r := found{changedRow: changedRow{row: l.row, old: l.vals}, from: row, unread: l.unread, rs: rs}
+		if !l.unread {
+			if err := set(&r); err != nil {
+				return err
+			}
 		}
-		rows = append(rows, found{changedRow{l.row, l.vals, vals}, row})
+		rows = append(rows, r)
 		return nil
 	}); err != nil {
+		return res, err
+	}
+	if rows, err = x.readUnread(t, rows, set); err != nil {
 		return res, err
 	}
 	return res, finishChange(x, fr, sink, pl.writer, t, rows, pl.output, "UPDATE", pl.cols, &res)
@@ -305,10 +343,11 @@ func (b *binder) planDelete(st *tsql.Delete, env *bindEnv) (plan, error) {
 			env.check(cb.target.obj, "SELECT")
 		}
 	}
-	if pl.src, err = cb.source(st.Where, st.Top); err != nil {
+	if pl.output, err = b.bindOutput(st.Output, cb.target, cb.scope, "DELETE", env); err != nil {
 		return nil, err
 	}
-	if pl.output, err = b.bindOutput(st.Output, cb.target, cb.scope, "DELETE", env); err != nil {
+	cb.use(pl.output.reads())
+	if pl.src, err = cb.source(st.Where, st.Top); err != nil {
 		return nil, err
 	}
 	pl.writer, err = b.p.newWriter(cb.target.t, "DELETE")
@@ -330,9 +369,12 @@ func (pl *deletePlan) run(x *exec, fr *frame, sink Sink) (stmtResult, error) {
 	}
 	var rows []found
 	if err := pl.cb.collect(x, pl.src, rc, func(rs *runState, row []value.Value, l located) error {
-		rows = append(rows, found{changedRow{row: l.row, old: l.vals}, row})
+		rows = append(rows, found{changedRow: changedRow{row: l.row, old: l.vals}, from: row, unread: l.unread})
 		return nil
 	}); err != nil {
+		return res, err
+	}
+	if rows, err = x.readUnread(t, rows, nil); err != nil {
 		return res, err
 	}
 	return res, finishChange(x, fr, sink, pl.writer, t, rows, pl.output, "DELETE", nil, &res)

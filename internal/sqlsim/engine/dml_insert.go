@@ -102,7 +102,7 @@ func (b *binder) planInsert(st *tsql.Insert, env *bindEnv) (plan, error) {
 		env.check(pl.tg.obj, "INSERT")
 	}
 	count := -1
-	sb := &selectBinder{binder: b, env: env, used: map[int]bool{}}
+	sb := &selectBinder{binder: b, env: env, used: map[int]int{}}
 	switch {
 	case st.DefaultValues:
 		count = 0

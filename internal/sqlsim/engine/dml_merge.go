@@ -54,6 +54,7 @@ func (b *binder) planMerge(st *tsql.Merge, env *bindEnv) (plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	cb.wish.whole = true
 	pl := &mergePlan{cb: cb}
 	t := cb.target.t
 	for _, a := range st.Actions {
@@ -106,6 +107,7 @@ func (b *binder) planMerge(st *tsql.Merge, env *bindEnv) (plan, error) {
 			if pl.allCB, err = b.bindChange(st.Target, nil, env); err != nil {
 				return nil, err
 			}
+			pl.allCB.wish.whole = true
 			if pl.all, err = pl.allCB.source(nil, nil); err != nil {
 				return nil, err
 			}
@@ -115,10 +117,11 @@ func (b *binder) planMerge(st *tsql.Merge, env *bindEnv) (plan, error) {
 	if cb.target.obj != nil {
 		env.check(cb.target.obj, "SELECT")
 	}
-	if pl.src, err = cb.source(nil, st.Top); err != nil {
+	if pl.output, err = b.bindOutput(st.Output, cb.target, cb.scope, "MERGE", env); err != nil {
 		return nil, err
 	}
-	if pl.output, err = b.bindOutput(st.Output, cb.target, cb.scope, "MERGE", env); err != nil {
+	cb.use(pl.output.reads())
+	if pl.src, err = cb.source(nil, st.Top); err != nil {
 		return nil, err
 	}
 	if pl.insert, err = b.p.newWriter(t, "MERGE"); err != nil {

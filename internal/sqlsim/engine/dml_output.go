@@ -23,7 +23,6 @@ type outputClause struct {
 	into   *target
 	intoAt []int
 	writer *rowWriter
-	rows   [][]value.Value
 	from   []value.Type
 }
 
@@ -230,6 +229,25 @@ func (r *outputRun) nullOut(row []value.Value, noInserted, noDeleted bool) {
 			}
 		}
 	}
+}
+
+// reads are the columns of FROM that OUTPUT shows. Those of inserted and deleted are not
+// among them: they come from the write.
+func (o *outputPlan) reads() []int {
+	if o == nil {
+		return nil
+	}
+	var cols []int
+	for _, cl := range o.clauses {
+		for _, s := range cl.items {
+			for _, c := range s.cols {
+				if c >= o.from {
+					cols = append(cols, c-o.from)
+				}
+			}
+		}
+	}
+	return cols
 }
 
 // finish sends or stores what was gathered.

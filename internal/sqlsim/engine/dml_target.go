@@ -204,7 +204,7 @@ func (b *binder) bindChange(tgt tsql.TableSource, from []tsql.TableSource, env *
 		}
 	}
 	cb := &changeBinder{locator: -1}
-	cb.selectBinder = &selectBinder{binder: b, env: env, used: map[int]bool{}, wish: &selectWish{locate: true, locateName: foldName(alias), writing: true}}
+	cb.selectBinder = &selectBinder{binder: b, env: env, used: map[int]int{}, wish: &selectWish{locate: true, locateName: foldName(alias), writing: true}}
 	cb.scope = b.newScope(nil, env)
 	var err error
 	if cb.tree, err = cb.bindFrom(from); err != nil {

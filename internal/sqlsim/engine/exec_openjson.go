@@ -193,13 +193,10 @@ func openWith(rc *rowCtx, n *jsonNode, with []openColumn, each rowFn) error {
 
 // tooLong reports whether text does not fit: in lax mode that makes NULL, not a cut.
 func tooLong(s string, t value.Type) bool {
-	n := len(s)
 	if t.Kind.IsUnicode() {
-		n = value.UTF16Len(s)
-	} else {
-		n = len(value.EncodeChars(nil, s, t.Collation))
+		return value.UTF16Len(s) > t.Length
 	}
-	return n > t.Length
+	return len(value.EncodeChars(nil, s, t.Collation)) > t.Length
 }
 
 // openValue converts the text of a JSON scalar to the type of its column.

@@ -147,7 +147,7 @@ func (j *joinPlanner) scanStep(s *joinStep, a *access) sourceFn {
 				full := make([]value.Value, width)
 				copy(full, row)
 				if it.locator >= 0 {
-					full[it.start+it.locator] = x.locate(t, cur.Row(), cur.Values())
+					full[it.start+it.locator] = x.locate(t, cur.Row(), cur.Values(), indexPos > 0 && !a.lookup)
 				}
 				row = full
 			}
@@ -165,7 +165,7 @@ func (b *selectBinder) addVirtual(it *fromItem) {
 		return
 	}
 	for i, c := range it.t.columns {
-		if c.virtual && b.used[it.start+i] {
+		if c.virtual && b.used[it.start+i] > 0 {
 			if s, err := b.p.compileComputed(it.t, c); err == nil {
 				it.virtual = append(it.virtual, virtualColumn{ordinal: i, expr: s})
 			}
@@ -190,10 +190,13 @@ type located struct {
 	t    *table
 	row  *storage.Record
 	vals []value.Value
+	// unread: only an entry of a nonclustered index has been read. The row itself is
+	// locked, and read, when it is about to be changed.
+	unread bool
 }
 
 // locate remembers a row, and returns the value of the locator column for it.
-func (x *exec) locate(t *table, row *storage.Record, vals []value.Value) value.Value {
-	x.located = append(x.located, located{t, row, vals})
+func (x *exec) locate(t *table, row *storage.Record, vals []value.Value, unread bool) value.Value {
+	x.located = append(x.located, located{t, row, vals, unread})
 	return value.NewInt(value.BigInt, int64(len(x.located)-1))
 }

@@ -44,9 +44,6 @@ var windowNames = map[string]bool{
 // isAggregateName reports an aggregate function.
 func isAggregateName(name string) bool { return aggregateNames[strings.ToLower(name)] }
 
-// isWindowName reports a function that needs an OVER clause.
-func isWindowName(name string) bool { return windowNames[strings.ToLower(name)] }
-
 // unsupportedFunctions are functions of SQL Server that sqlsim refuses by name.
 var unsupportedFunctions = map[string]bool{}
 

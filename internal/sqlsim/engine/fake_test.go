@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 // and a list of rows that INSERT INTO dbo.log appends to, under transactions.
 type fakeBackend struct {
 	sess    *Session
-	mu      sync.Mutex
 	modules map[string]*module
 	log     []string
 	txns    uint64
@@ -52,8 +50,8 @@ func (b *fakeBackend) compileSubquery(sc *scope, q *tsql.Query) (*subquery, erro
 			}
 			return walk(body.R)
 		case *tsql.Select:
-			for _, f := range body.From {
-				if t, ok := f.(*tsql.TableRef); ok {
+			if len(body.From) > 0 {
+				if t, ok := body.From[0].(*tsql.TableRef); ok {
 					return sqlError(208, 16, 1, "Invalid object name '%s'.", t.Name)
 				}
 				return sqlError(208, 16, 1, "Invalid object name.")

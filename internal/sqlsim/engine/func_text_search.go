@@ -9,10 +9,9 @@ import (
 
 // textUnits is a text cut into the characters that its collation compares one by one.
 type textUnits struct {
-	text  string
-	ends  []int    // byte offset behind each character
-	keys  []string // sort key of each, nil for a binary collation
-	ascii bool
+	text string
+	ends []int    // byte offset behind each character
+	keys []string // sort key of each, nil for a binary collation
 }
 
 // unitsOf cuts a text for searching. Text of ASCII letters needs no keys: folded says

@@ -194,12 +194,11 @@ func seekable(col, val *scalar) (keyExpr, bool) {
 
 // chooser picks the access to one base table.
 type chooser struct {
-	b      *selectBinder
-	it     *fromItem
-	bound  itemSet
-	pool   []*conjunct
-	order  []orderColumn // wanted order, as ordinals of the select's row; nil: none
-	inJoin bool
+	b     *selectBinder
+	it    *fromItem
+	bound itemSet
+	pool  []*conjunct
+	order []orderColumn // wanted order, as ordinals of the select's row; nil: none
 }
 
 // orderColumn is one column of a sort order.
@@ -348,18 +347,62 @@ func (c *chooser) consider(pos int, ix *index, avail []sarg) *access {
 			a.backward = false
 		}
 	}
-	a.lookup = it.locator >= 0
-	if !a.lookup && pos > 0 {
+	if pos > 0 {
+		a.lookup = it.locator >= 0 && c.b.wish.whole
+		answered := c.answeredByFilter(ix, avail)
 		for col := range it.t.columns {
-			if c.b.used[it.start+col] && !ix.covers(it.t, col) {
+			if c.b.used[it.start+col] > answered[it.start+col] && !ix.covers(it.t, col) {
 				a.lookup = true
 			}
 		}
 	}
-	if pos == 0 {
-		a.lookup = false
-	}
 	return a
+}
+
+// answeredByFilter counts, for each column, the conditions that say what the filter of
+// the index says: they are true of every entry, so they do not need the row. SQL Server
+// does not see that of IS NULL.
+func (c *chooser) answeredByFilter(ix *index, avail []sarg) map[int]int {
+	var answered map[int]int
+	answer := func(cj *conjunct) {
+		if answered == nil {
+			answered = map[int]int{}
+		}
+		for _, col := range cj.pred.cols {
+			answered[col]++
+		}
+	}
+	for _, f := range ix.filterIn {
+		if f.op == "IS NULL" {
+			continue
+		}
+		for _, cj := range c.pool {
+			if !cj.pushed && cj.sources == c.it.items() && plainKey(cj.ast) == f.key || c.says(cj, f, avail) {
+				answer(cj)
+			}
+		}
+	}
+	return answered
+}
+
+// says reports whether a condition compares the column of a filter term with the same
+// constant in the same way.
+func (c *chooser) says(cj *conjunct, f filterTerm, avail []sarg) bool {
+	if len(cj.sargs) != 1 || len(cj.pred.cols) != 1 || cj.sargs[0].op != f.op || len(f.vals) != 1 {
+		return false
+	}
+	for _, s := range avail {
+		if s.from != cj || s.column != c.it.start+f.column || len(s.vals) != 1 || !s.vals[0].src.literal {
+			continue
+		}
+		v, err := constantValue(c.b.p, s.vals[0].src)
+		if err != nil || v.IsNull() {
+			return false
+		}
+		v, exact := keyValue(v, s.vals[0].src.typ, s.vals[0].to)
+		return exact && value.Compare(v, f.vals[0], c.it.t.columns[f.column].typ.Collation) == 0
+	}
+	return false
 }
 
 // covers reports whether a nonclustered index stores the column.
@@ -462,7 +505,7 @@ func (c *chooser) score(a *access, ix *index, seeks bool) int {
 	}
 	if !a.lookup {
 		score += 20
-		if a.index > 0 && !seeks {
+		if a.index > 0 && !seeks && c.it.locator < 0 {
 			score += 2 // the narrower index to scan
 		}
 	} else if !seeks && ix.filter == nil && !(a.ordered && len(c.order) > 0) {

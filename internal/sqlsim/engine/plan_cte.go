@@ -40,8 +40,8 @@ func (b *selectBinder) bindCTERef(it *fromItem, s *tsql.TableRef, c *cteScope, q
 	} else {
 		inner := *c.env
 		inner.depth = b.env.depth + 1
-		hinted, err := b.env.hinted(s.Hints)
-		if err != nil {
+		var hinted *bindEnv
+		if hinted, err = b.env.hinted(s.Hints); err != nil {
 			return nil, err
 		}
 		inner.inherit = hinted.inherit

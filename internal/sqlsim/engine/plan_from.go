@@ -36,7 +36,6 @@ type fromItem struct {
 	refName string
 	// derived locators: output column of query -> flat ordinal
 	depends itemSet // items that a lateral source needs
-	outer   bool
 }
 
 type virtualColumn struct {
@@ -77,7 +76,7 @@ type selectBinder struct {
 	parent *scope
 	scope  *scope
 	list   []*fromItem
-	used   map[int]bool
+	used   map[int]int // how many expressions use each column
 	where  []*conjunct
 	outer  bool
 	wish   *selectWish
@@ -117,7 +116,7 @@ func (b *selectBinder) predicate(sc *scope, e tsql.Expr) (*predicate, error) {
 
 func (b *selectBinder) use(cols []int) {
 	for _, c := range cols {
-		b.used[c] = true
+		b.used[c]++
 	}
 }
 
@@ -265,7 +264,7 @@ func (b *selectBinder) lateralScope() *scope {
 // lateralUses notes what a source took from the scope that lateralScope gave it.
 func (b *selectBinder) lateralUses(it *fromItem, sc *scope) {
 	for col := range sc.capture {
-		b.used[col] = true
+		b.used[col]++
 		it.lateral = true
 	}
 	b.outer = b.outer || sc.passed
@@ -273,7 +272,7 @@ func (b *selectBinder) lateralUses(it *fromItem, sc *scope) {
 
 func (b *selectBinder) wishFor(alias string) *selectWish {
 	if b.wish != nil && b.wish.locate && (b.wish.locateName == "" || b.wish.locateName == alias) {
-		return &selectWish{locate: true, writing: b.wish.writing, deferred: true}
+		return &selectWish{locate: true, writing: b.wish.writing, whole: b.wish.whole, deferred: true}
 	}
 	return &selectWish{deferred: true}
 }

@@ -9,13 +9,12 @@ import (
 
 // tableHints are the hints of one table reference.
 type tableHints struct {
-	dirty, committedLock, committed, repeatable, serializable, snapshot bool
-	updLock, xLock, readPast, noWait                                    bool
-	tabLock, tabLockX                                                   bool
-	indexes                                                             []string
-	forceSeek, forceScan                                                bool
-	seekColumns                                                         []string
-	keepIdentity                                                        bool
+	dirty, committedLock, committed, repeatable, serializable bool
+	updLock, xLock, readPast, noWait                          bool
+	tabLock, tabLockX                                         bool
+	indexes                                                   []string
+	forceSeek, forceScan                                      bool
+	seekColumns                                               []string
 }
 
 // readHints reads WITH (...). PAGLOCK is taken as a lock on the whole table: there are

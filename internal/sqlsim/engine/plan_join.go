@@ -35,12 +35,10 @@ type joinPlanner struct {
 // joinStep is one source within a join.
 type joinStep struct {
 	it       *fromItem
-	run      sourceFn
 	residual []*conjunct
 	// equalities by which a materialized source is hashed
 	probe, build []*scalar
 	coll         []value.Collation
-	spooled      bool
 }
 
 // planGroup plans node, whose rows are joined to what is bound already. pool are the

@@ -19,8 +19,9 @@ func (j *joinPlanner) push(s *joinStep, bound itemSet) (perRow bool, err error) 
 	}
 	finish := q.finish
 	q.finish = nil
+	wanted := func(column int) bool { return j.b.used[s.it.start+column] > 0 }
 	if !q.pushable {
-		return false, finish(nil)
+		return false, finish(nil, wanted)
 	}
 	for _, c := range s.residual {
 		if c.sources&bound != 0 && s.it.seeksBy(c) {
@@ -35,9 +36,12 @@ func (j *joinPlanner) push(s *joinStep, bound itemSet) (perRow bool, err error) 
 			continue
 		}
 		list = append(list, pushed{c, s.it, j.width})
+		for _, col := range c.pred.cols {
+			j.b.used[col]-- // it is evaluated inside
+		}
 	}
 	s.residual = rest
-	return perRow, finish(list)
+	return perRow, finish(list, wanted)
 }
 
 // seeksBy reports whether a condition compares, with =, a column that leads an index of

@@ -24,7 +24,8 @@ type boundQuery struct {
 	forJSON  *tsql.ForClause
 	// finish plans how the query reads its sources, with conditions of the query around
 	// it; nil when that is done. pushable: it takes such conditions.
-	finish   func(conditions []pushed) error
+	// wanted tells which output columns anybody reads; nil for all of them.
+	finish   func(conditions []pushed, wanted func(column int) bool) error
 	pushable bool
 }
 
@@ -35,7 +36,7 @@ func (q *boundQuery) done() error {
 	}
 	f := q.finish
 	q.finish = nil
-	return f(nil)
+	return f(nil, nil)
 }
 
 // assignment is one @v = expr of a select list; its value is the output column.
@@ -102,6 +103,7 @@ type selectWish struct {
 	locate     bool
 	locateName string
 	writing    bool // the located table is about to be changed
+	whole      bool // all of a located row is needed, not only its place
 	// deferred: the caller calls finish.
 	deferred bool
 }

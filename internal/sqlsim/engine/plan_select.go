@@ -18,6 +18,8 @@ type selectItem struct {
 	alias  bool
 	s      *scalar
 	assign *tsql.SelectItem
+	// plain: it is a column of FROM, and read only if somebody wants it.
+	plain bool
 }
 
 // orderItem is a resolved item of ORDER BY.
@@ -31,7 +33,7 @@ type orderItem struct {
 // bindSelect plans a query specification. q holds its ORDER BY, OFFSET and FETCH; nil
 // inside a set operation.
 func (b *binder) bindSelect(sel *tsql.Select, q *tsql.Query, parent *scope, env *bindEnv, wish *selectWish) (*boundQuery, error) {
-	sb := &selectBinder{binder: b, env: env, parent: parent, used: map[int]bool{}, wish: wish}
+	sb := &selectBinder{binder: b, env: env, parent: parent, used: map[int]int{}, wish: wish}
 	sb.scope = b.newScope(parent, env)
 	tree, err := sb.bindFrom(sel.From)
 	if err != nil {
@@ -77,10 +79,15 @@ func (b *binder) bindSelect(sel *tsql.Select, q *tsql.Query, parent *scope, env 
 				}
 			} else {
 				it.s = colScalar(it.column, c.typ, c.nullable, c.name)
-				sb.used[it.column] = true
+				it.plain = true
 			}
-		} else if it.s, err = sb.scalar(itemScope, it.expr); err != nil {
+		} else if it.s, err = compileScalar(itemScope, it.expr); err != nil {
 			return nil, err
+		} else {
+			sb.outer = sb.outer || it.s.outerRefs
+			if it.plain = group == nil && it.s.column >= 0 && it.assign == nil; !it.plain && (itemScope == sb.scope || !sb.grouped) {
+				sb.use(it.s.cols)
+			}
 		}
 		if it.name == "" && it.s.name != "" && !it.alias {
 			it.name = it.s.name
@@ -152,7 +159,19 @@ func (b *binder) bindSelect(sel *tsql.Select, q *tsql.Query, parent *scope, env 
 
 	var startup []*conjunct
 	var src sourceFn
-	finish := func(conditions []pushed) error {
+	finish := func(conditions []pushed, wanted func(column int) bool) error {
+		for i, it := range items {
+			if it.plain && (wanted == nil || sel.Distinct || len(windows) > 0 || wanted(i)) {
+				sb.use(it.s.cols)
+			}
+		}
+		for _, o := range orders {
+			if o.s != nil {
+				sb.use(o.s.cols)
+			} else if o.output >= 0 {
+				sb.use(items[o.output].s.cols)
+			}
+		}
 		jp := &joinPlanner{b: sb, width: len(sb.scope.cols), first: true}
 		for _, c := range sb.scope.cols {
 			jp.types = append(jp.types, c.typ)
@@ -205,7 +224,7 @@ func (b *binder) bindSelect(sel *tsql.Select, q *tsql.Query, parent *scope, env 
 	bq.pushable = group == nil && len(windows) == 0 && !sel.Distinct && !limit.hasTop && limit.offset == nil && bq.assigns == nil && tree != nil
 	if wish != nil && wish.deferred {
 		bq.finish = finish
-	} else if err := finish(nil); err != nil {
+	} else if err := finish(nil, nil); err != nil {
 		return nil, err
 	}
 	if tree == nil {
@@ -434,7 +453,6 @@ type limitPlan struct {
 	top, offset, fetch *scalar
 	percent, ties      bool
 	hasTop             bool
-	rowCount           bool
 }
 
 type limiter struct {

@@ -146,7 +146,7 @@ func (b *binder) bindOrdered(q *tsql.Query, body tsql.QueryBody, parent *scope, 
 	if len(q.OrderBy) == 0 && q.Offset == nil {
 		return inner, nil
 	}
-	sb := &selectBinder{binder: b, env: env, parent: parent, used: map[int]bool{}}
+	sb := &selectBinder{binder: b, env: env, parent: parent, used: map[int]int{}}
 	sb.scope = b.newScope(parent, env)
 	var items []selectItem
 	for i, c := range inner.cols {

@@ -187,9 +187,6 @@ type frame struct {
 	identity value.Value
 	// trigger is the planning half's inserted/deleted state inside a trigger, else nil.
 	trigger any
-	// tempTables is the planning half's list of #tables created in this frame; it drops
-	// them in backend.endFrame.
-	tempTables any
 	// quotedIdentifier is the setting the frame's text was parsed under.
 	quotedIdentifier bool
 	level            int // @@NESTLEVEL
@@ -239,7 +236,6 @@ type module struct {
 	executeAs        string // as in tsql.CreateModule
 	owner            any    // the planning half's principal
 	returns          value.Type
-	prepared         *preparedBody
 	native           any // for the planning half's own use
 }
 
@@ -446,7 +442,6 @@ type appLocks interface {
 //	(s *Session) settings settings                  // settings.go
 //	(s *Session) isolation() isolation
 //	(s *Session) checkWritable() error              // 3930 while the transaction is doomed
-//	(s *Session) onEnd(func(committed bool))        // runs when the current transaction ends (or the statement's, when it is autocommitted)
 //	(s *Session) context() context.Context          // of the running request
 //	(s *Session) runExec(ctx, fr, st *tsql.Exec, sink Sink) error // for INSERT ... EXEC
 //	(s *Session) callFunction(rc *rowCtx, m *module, args []value.Value) (value.Value, error) // scalar functions

@@ -28,9 +28,6 @@ type settings struct {
 	implicitTxn         bool
 	cursorCloseOnCommit bool
 	noExec              bool
-	parseOnly           bool
-	fmtOnly             bool
-	remoteProcTxns      bool
 	lockTimeout         int // milliseconds; -1 waits forever
 	deadlockPriority    int // -10 to 10
 	dateFormat          string

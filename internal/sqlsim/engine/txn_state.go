@@ -16,7 +16,6 @@ type txnState struct {
 	// autocommit: store belongs to the running statement alone.
 	autocommit bool
 	id         uint64
-	onEnd      []func(committed bool)
 }
 
 // savedPoint is a SAVE TRANSACTION.
@@ -47,9 +46,6 @@ func (s *Session) storeTxn(ctx context.Context) (storeTxn, error) {
 	}
 	return s.txn.store, nil
 }
-
-// onEnd registers what is to run when the transaction ends.
-func (s *Session) onEnd(f func(committed bool)) { s.txn.onEnd = append(s.txn.onEnd, f) }
 
 // checkWritable refuses writing in a transaction that can only be rolled back.
 func (s *Session) checkWritable() error {
@@ -84,19 +80,12 @@ func (s *Session) commit(sink Sink) error {
 		s.txn.count--
 		return nil
 	}
-	tx, ends := s.txn.store, s.txn.onEnd
+	tx := s.txn.store
 	s.txn = txnState{}
 	if err := tx.commit(); err != nil {
 		return err
 	}
-	runEnds(ends, true)
 	return sink.TransactionChanged(0, false)
-}
-
-func runEnds(ends []func(bool), committed bool) {
-	for _, f := range ends {
-		f(committed)
-	}
 }
 
 // rollback is ROLLBACK TRANSACTION [name].
@@ -153,13 +142,12 @@ func (s *Session) rollbackTransaction(sink Sink) error {
 func (s *Session) rollbackAll() { _ = s.endStore() }
 
 func (s *Session) endStore() error {
-	tx, ends := s.txn.store, s.txn.onEnd
+	tx := s.txn.store
 	s.txn = txnState{}
 	var err error
 	if tx != nil {
 		err = tx.rollback()
 	}
-	runEnds(ends, false)
 	return err
 }
 
@@ -169,14 +157,11 @@ func (t *txnState) abandon() {
 		_ = t.store.rollback()
 		t.store = nil
 	}
-	ends := t.onEnd
-	t.onEnd = nil
 	if t.count > 0 {
 		t.doomed = true
 	} else {
 		*t = txnState{}
 	}
-	runEnds(ends, false)
 }
 
 // doom makes the transaction uncommittable.
@@ -257,18 +242,15 @@ func (t *statementTxn) end(failed bool) error {
 		if s.txn.store == nil || !s.txn.autocommit {
 			return nil
 		}
-		tx, ends := s.txn.store, s.txn.onEnd
+		tx := s.txn.store
 		s.txn = txnState{}
 		if failed {
 			err := tx.rollback()
-			runEnds(ends, false)
 			return err
 		}
 		if err := tx.commit(); err != nil {
-			runEnds(ends, false)
 			return err
 		}
-		runEnds(ends, true)
 		return nil
 	}
 	if failed && s.txn.store == t.store { // it may have ended inside (a trigger's ROLLBACK)

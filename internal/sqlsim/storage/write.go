@@ -434,3 +434,16 @@ func (tx *Txn) updateInPhases(ctx context.Context, t *Table, indexes []*Index, c
 	}
 	return nil
 }
+
+// LockForWrite locks a row that is about to be changed and returns what it holds now;
+// false if it is not there any more.
+func (tx *Txn) LockForWrite(ctx context.Context, t *Table, row *Record) ([]value.Value, bool, error) {
+	if _, err := tx.lockRow(ctx, t.Indexes()[0], row.key, ModeX, ForTransaction); err != nil {
+		return nil, false, err
+	}
+	vals, ok := row.Current(t)
+	if !ok && tx.Snapshot != nil && !t.Private {
+		return nil, false, errUpdateConflict(t)
+	}
+	return vals, ok, nil
+}
