@@ -64,6 +64,7 @@ func TestRescueZombieJobs(t *testing.T) {
 	}
 	// The worker wakes up: nothing of it counts any more.
 	wantAnswers(t, "late completion", answers(t, d.pool, "CompleteJobs", claimsJSON(t, all[1:3])), each(all[1:3], "Lost Dead"))
+	wantAnswers(t, "late failure", answers(t, d.pool, "FailJobs", claimsJSON(t, all[3:4])), each(all[3:4], "Lost Dead"))
 	wantAnswers(t, "late heartbeat", answers(t, d.pool, "HeartbeatJobs", claimsJSON(t, all[1:2]), sql.Named("WorkerId", guid(worker))), each(all[1:2], "Lost Dead"))
 	r := mustQuery(t, d.pool, "SELECT Reason, Attempt, LastWorkerId, LastHostName, Error FROM chokaq.DeadJobs WHERE JobId = @Id", sql.Named("Id", all[1].ID))[0]
 	if r["Reason"] != "Zombie" || r["Attempt"] != int64(1) || r["LastHostName"] != "host" {

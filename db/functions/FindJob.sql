@@ -4,7 +4,7 @@ chokaq.FindJob: where one job is now, and the tokens that it carries there.
 Purpose:    tells a caller whose token no longer fits what has become of the job.
 Parameters: @JobId: the job; NULL finds nothing and reads nothing.
 Result set: at most one row: JobState (Pending, Fetched, Processing, Archived, Dead),
-            ClaimToken (of the claim that holds it, or that ended it),
+            ClaimToken (of the claim that holds it, or that reported its end),
             LastClaimToken (of the claim that was last released or failed; Jobs only).
 Tables:     Jobs, JobsArchive, JobsDLQ, in that order; one seek on each clustered key.
 Callers:    ChokaQ's own procedures.

@@ -131,7 +131,7 @@ CREATE TABLE chokaq.JobsDLQ
     Error             nvarchar(4000)   NULL,
     DeadAt            datetime2(3)     NOT NULL,
     LastWorkerId      uniqueidentifier NULL,
-    ClaimToken        uniqueidentifier NULL,
+    ClaimToken        uniqueidentifier NULL,      -- of the claim that reported the end; NULL when recovery or a cancellation ended it
     FetchedAt         datetime2(3)     NULL,
     StartedAt         datetime2(3)     NULL,
     HeartbeatAt       datetime2(3)     NULL,
