@@ -37,6 +37,7 @@ var transientNumbers = map[int32]string{
 	3906:  "the database is read-only",
 	3908:  "the database is in emergency mode",
 	3960:  "snapshot update conflict",
+	3971:  "the connection names a transaction that an earlier call's end has rolled back",
 	4060:  "the database cannot be opened",
 	4221:  "the replica is not readable yet",
 	6005:  "the server is shutting down",

@@ -217,9 +217,12 @@ func (s *Session) callModule(ctx context.Context, caller *frame, m *module, args
 
 // inModule runs body with the settings and the security context of a frame's module,
 // and puts those of the caller back.
-func (s *Session) inModule(ctx context.Context, fr *frame, body func() error) error {
+func (s *Session) inModule(ctx context.Context, fr *frame, body func() error) (err error) {
 	saved := s.settings
 	defer func() {
+		if err != nil && ctx.Err() != nil { // what becomes of the transaction is decided by the settings where the attention struck
+			s.attention()
+		}
 		// CONTEXT_INFO belongs to the session and outlives the module.
 		saved.contextInfo = s.settings.contextInfo
 		s.settings = saved

@@ -426,7 +426,9 @@ func (c *conn) run(ctx context.Context, m message) (err error) {
 	if m.status&(statusReset|statusResetKeepTran) != 0 {
 		c.server.resets.Add(1)
 		c.session.Reset(m.status&statusResetKeepTran != 0)
-		r.transaction = c.session.TransactionID()
+		if id := c.session.TransactionID(); id != r.transaction { // so that the client does not go on naming it
+			r.TransactionChanged(id, true)
+		}
 		r.env(envReset, nil, nil)
 	}
 	if transaction != 0 && transaction != r.transaction {
