@@ -208,12 +208,6 @@ func (p *procedures) releaseAll(ctx context.Context, workerID uuid.UUID) ([]answ
 	return query(ctx, p, "chokaq.ReleaseJobs", scanAnswer, sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)))
 }
 
-// releaseClaim releases everything still Fetched under one claim.
-func (p *procedures) releaseClaim(ctx context.Context, workerID, token uuid.UUID) ([]answer, error) {
-	return query(ctx, p, "chokaq.ReleaseJobs", scanAnswer,
-		sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("ClaimToken", mssql.UniqueIdentifier(token)))
-}
-
 func scanAnswer(rows *sql.Rows) (answer, error) {
 	var a answer
 	var state sql.NullString

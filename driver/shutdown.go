@@ -12,7 +12,7 @@ import (
 
 // shutdown is one graceful stop. Its steps, and what bounds each:
 //
-//  1. say draining                                            (not waited for)
+//  1. say draining, which also keeps every later claim from being committed
 //  2. the claimer stops; a claim in flight is canceled
 //  3. the prefetch channel is closed for writing (by the claimer)
 //  4. the processor stops starting; every row not started is released in one call   PrefetchedJobReleaseTimeout
@@ -41,8 +41,6 @@ func (s *shutdown) run() error {
 	w.log.Info("shutdown 1/7: draining", event("shutdown.draining"), zap.NamedError("reason", s.reason),
 		zap.Int("prefetched", len(w.owned.in(prefetched))), zap.Int("running", runningThen),
 		zap.Duration("grace_period", w.config.WorkerShutdownGracePeriod), zap.Duration("bound", w.config.ShutdownBound()))
-	s.say("draining")
-
 	s.stopClaiming(ErrShutdown)
 	released := make(chan []*heldJob, 1)
 	go func() { released <- s.release() }()
@@ -84,17 +82,17 @@ func (s *shutdown) release() []*heldJob {
 	within, stop := withTimeout(s.base, w.clock, w.config.PrefetchedJobReleaseTimeout, errReleaseTimeout)
 	defer stop()
 	context.AfterFunc(within, func() { s.stopStarting(errReleaseTimeout) }) // a start under way may settle until then
+	drained := make(chan error, 1)
+	go func() { drained <- s.fence(within) }()
 	<-s.claimed
 	<-s.processed
 	rows := w.owned.in(prefetched)
 	s.step("shutdown 4/7: no more starts; releasing what has not started", "shutdown.releasing", zap.Int("prefetched", len(rows)))
 
-	answers, err := persist(within, w, func(ctx context.Context) ([]answer, error) { return w.procedures.releaseAll(ctx, w.id) })
-	if token := w.claimer.unsettled.Load(); err == nil && token != nil {
-		// The claim that was cut off may have been committed only now.
-		var late []answer
-		late, err = persist(within, w, func(ctx context.Context) ([]answer, error) { return w.procedures.releaseClaim(ctx, w.id, *token) })
-		answers = append(answers, late...)
+	err := <-drained
+	var answers []answer
+	if err == nil {
+		answers, err = persist(within, w, func(ctx context.Context) ([]answer, error) { return w.procedures.releaseAll(ctx, w.id) })
 	}
 	for _, a := range answers {
 		w.owned.forget(a.JobID)
@@ -132,9 +130,17 @@ func (s *shutdown) flush() []outcome {
 	return unstored
 }
 
-// say tells chokaq.Workers, without waiting for it.
-func (s *shutdown) say(state string) {
-	go func() { _ = s.sayNow(state, s.w.config.CommandTimeout) }()
+// fence says draining in chokaq.Workers. Once that is stored, no claim of this worker can be committed any more, however late
+// the request of one that was cut off arrives: so what is released afterwards is everything.
+func (s *shutdown) fence(within context.Context) error {
+	_, err := persist(within, s.w, func(ctx context.Context) (struct{}, error) {
+		err := s.w.procedures.setWorkerState(ctx, s.w.id, "draining")
+		if sqlNumber(err) == NumberUnknownWorker { // its row was purged while it could not send heartbeats
+			err = nil
+		}
+		return struct{}{}, err
+	})
+	return err
 }
 
 func (s *shutdown) sayNow(state string, within time.Duration) error {

@@ -154,3 +154,38 @@ func TestClaimRefusesBadInput(t *testing.T) {
 		wantError(t, err, c.number, c.says)
 	}
 }
+
+// A claim whose request arrives after the worker has said draining gets nothing, and draining waits for claims under way: so what a stop releases
+// is everything.
+func TestADrainingWorkerClaimsNothing(t *testing.T) {
+	versioning(t, func(t *testing.T, d *database) {
+		all := enqueueMany(t, d.pool, "q", 4)
+		worker := registered(t, d, "q")
+		claiming := begin(t, d)
+		claimed := claimAs(t, claiming, worker, 2, "q")
+
+		conn := d.session(t)
+		spid := number(t, conn, "SELECT CONVERT(int, @@SPID) AS s")
+		said := make(chan error, 1)
+		go func() {
+			_, err := conn.ExecContext(t.Context(), "chokaq.SetWorkerState", workerArg(worker), sql.Named("State", "draining"))
+			said <- err
+		}()
+		waitBlocked(t, d, spid)
+		if err := claiming.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-said; err != nil {
+			t.Fatal(err)
+		}
+		if late := claimAs(t, d.pool, worker, 2, "q"); len(late) != 0 {
+			t.Errorf("a draining worker claimed %v", late)
+		}
+		if r := mustQuery(t, d.pool, "chokaq.ReleaseJobs", workerArg(worker)); len(r) != len(claimed) {
+			t.Errorf("released %v, want the %d that were claimed", r, len(claimed))
+		}
+		if got := ids(claimAs(t, d.pool, registered(t, d, "q"), 10, "q")); !slices.Equal(got, all) {
+			t.Errorf("another worker claimed %v, want %v", got, all)
+		}
+	})
+}

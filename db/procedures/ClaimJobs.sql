@@ -11,17 +11,21 @@ Parameters: @WorkerId    the worker process.
 Result set: JobId bigint, Queue, JobType nvarchar, Priority tinyint, Attempt int (attempts started so far), MaxAttempts int,
             RequeueCount int, EnqueuedAt, DueAt, FetchedAt datetime2(3) UTC, IdempotencyKey, Headers, Payload nvarchar.
             In claim order: by queue as listed, then priority (10 first), then due time, then JobId.
+            Empty when the worker is draining or stopped.
 Errors:     51003 @MaxJobs; 51004 @Queues is not an array of names; 51013 no @WorkerId or @ClaimToken.
-Tables, in order: Queues, Jobs.
-Locks:      One statement claims from one queue and priority and commits by itself. It takes U, then X, on IX_Jobs_Pending and then on PK_Jobs, and skips what
+Tables, in order: Queues (read), Workers, Queues, Jobs.
+Locks:      One statement claims from one queue and priority. It takes U, then X, on IX_Jobs_Pending and then on PK_Jobs, and skips what
             others have locked in either (READPAST), so that claimers never wait for each other, nor for a cancellation. The
             predicate on ClaimToken is always true for a pending row. It is there because no column of IX_Jobs_Pending answers it: the
             clustered key is looked up, and skipped if locked, while the row is being found; in the update itself READPAST no longer
             counts, and a session that came by the clustered key (CancelJob) could deadlock with the claim.
+            Each queue is one transaction. It holds S on the worker's own row in Workers, and a worker that is draining or stopped gets nothing:
+            SetWorkerState waits for the claims that are under way, and once it has said draining no claim of that worker can be committed any more, however
+            late its request arrives. So the ReleaseJobs that follows finds everything.
             A paused queue is skipped, and so is one whose row in Queues is locked: somebody is changing it.
             Claims of a queue that has a concurrency limit take turns by a U lock on its row in Queues; others do not meet there.
 Reads:      in the order of the rows returned, whatever is pending, scheduled, archived or dead: for each queue and priority
-            that has pending rows, one seek to find it and one to claim.
+            that has pending rows, one seek to find it and one to claim; one seek in Workers a queue.
 Callers:    chokaq_worker.
 */
 CREATE OR ALTER PROCEDURE chokaq.ClaimJobs
@@ -66,7 +70,7 @@ BEGIN
                    WHERE j.WorkerId = @WorkerId AND j.ClaimToken = @ClaimToken AND j.WorkerId IS NOT NULL)
     BEGIN
         DECLARE @Room int = @MaxJobs, @Ordinal int = -1, @Queue nvarchar(64), @Take int, @Got int,
-                @Found int, @IsPaused bit, @ConcurrencyLimit int, @Active int, @Above int, @Priority int;
+                @Found int, @IsPaused bit, @ConcurrencyLimit int, @Active int, @Above int, @Priority int, @WorkerState varchar(10);
 
         WHILE @Room > 0
         BEGIN
@@ -88,10 +92,21 @@ BEGIN
 
             SET @Take = @Room;
 
+            BEGIN TRANSACTION;
+
+            SET @WorkerState = NULL;
+            SELECT @WorkerState = w.State
+            FROM chokaq.Workers AS w WITH (ROWLOCK, REPEATABLEREAD)
+            WHERE w.WorkerId = @WorkerId;
+
+            IF @WorkerState IN ('draining', 'stopped')
+            BEGIN
+                COMMIT TRANSACTION;
+                BREAK;
+            END;
+
             IF @ConcurrencyLimit IS NOT NULL
             BEGIN
-                BEGIN TRANSACTION;
-
                 SELECT @IsPaused = q.IsPaused, @ConcurrencyLimit = q.ConcurrencyLimit
                 FROM chokaq.Queues AS q WITH (ROWLOCK, UPDLOCK, READCOMMITTEDLOCK)
                 WHERE q.Queue = @Queue;
@@ -141,8 +156,7 @@ BEGIN
                 SET @Above = @Priority;
             END;
 
-            IF @ConcurrencyLimit IS NOT NULL
-                COMMIT TRANSACTION;
+            COMMIT TRANSACTION;
         END;
     END
     ELSE

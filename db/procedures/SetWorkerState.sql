@@ -1,13 +1,14 @@
 /*
 chokaq.SetWorkerState: a worker says what it is doing.
 
-Purpose:    lets people see who is draining, and tell a worker that stopped from one that is gone.
+Purpose:    lets people see who is draining, and tell a worker that stopped from one that is gone. A worker that has said draining or
+            stopped claims nothing any more (ClaimJobs).
 Parameters: @WorkerId  the worker process.
             @State     running, draining or stopped.
 Result set: none.
 Errors:     51003 @State; 51013 the worker is not registered.
 Tables:     Workers.
-Locks:      X on the worker's own row.
+Locks:      X on the worker's own row; waits for that worker's claims under way.
 Callers:    chokaq_worker.
 */
 CREATE OR ALTER PROCEDURE chokaq.SetWorkerState
