@@ -23,10 +23,10 @@ func TestErrorsOverTables(t *testing.T) {
 		return s
 	}
 	cases := []struct{ name, sql, want string }{
-		{"a constraint ends the statement", "INSERT t (a) VALUES ('x'); PRINT 'after'", "msg 2627|msg 0 after"},
+		{"a constraint ends the statement", "INSERT t (a) VALUES ('x'); PRINT 'after'", "msg 2627|msg 3621|msg 0 after"},
 		{"a wrong column keeps the batch from starting", "PRINT 'never'; SELECT nocol FROM t", "msg 207"},
 		{"a missing table is found when it is reached", "PRINT 'runs'; SELECT * FROM missing; PRINT 'never'", "msg 0 runs|msg 208"},
-		{"the rest of a transaction is committed", "BEGIN TRAN; INSERT t (a) VALUES ('y'); INSERT t (a, b) VALUES ('z', -1); COMMIT; SELECT COUNT(*) FROM t", "msg 547|2"},
+		{"the rest of a transaction is committed", "BEGIN TRAN; INSERT t (a) VALUES ('y'); INSERT t (a, b) VALUES ('z', -1); COMMIT; SELECT COUNT(*) FROM t", "msg 547|msg 3621|2"},
 		{"XACT_ABORT ends the batch", "SET XACT_ABORT ON; BEGIN TRAN; INSERT t (a) VALUES ('y'); INSERT t (a) VALUES ('y'); PRINT 'never'", "msg 2627"},
 		{"a caught constraint leaves the transaction usable", "BEGIN TRY BEGIN TRAN; INSERT t (a) VALUES ('y'); INSERT t (a) VALUES ('y') END TRY BEGIN CATCH SELECT XACT_STATE(); COMMIT END CATCH; SELECT COUNT(*) FROM t", "1|2"},
 		{"a caught conversion dooms it", "BEGIN TRAN; BEGIN TRY INSERT t (a, b) VALUES ('y', 'z') END TRY BEGIN CATCH SELECT XACT_STATE(); BEGIN TRY SELECT 1; INSERT t (a) VALUES ('w') END TRY BEGIN CATCH SELECT ERROR_NUMBER() END CATCH; ROLLBACK END CATCH", "-1|1|3930"},

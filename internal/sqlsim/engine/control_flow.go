@@ -99,6 +99,7 @@ func (s *Session) run(ctx context.Context, fr *frame, st tsql.Statement) (flow, 
 	}
 	fr.line = st.Position().Line
 	s.statement++
+	s.show()
 	if s.settings.noExec {
 		// Everything is compiled, and nothing runs but the SET that ends this.
 		if _, ok := st.(*tsql.SetOption); !ok {

@@ -593,7 +593,7 @@ func (b *tableBuilder) addDefault(c *tsql.Constraint) error {
 		return lineAt(sqlError(1752, 16, 0, "Column '%s' in table '%s' is invalid for creating a default constraint.", c.Column, b.name), c.Pos)
 	}
 	// A default sees no columns: 128.
-	s, err := compileScalar(&scope{sess: b.p.sess, vars: &varTable{byName: map[string]int{}}, noSubquery: sqlError(1046, 15, 1, "Subqueries are not allowed in this context. Only scalar expressions are allowed.")}, c.Expr)
+	s, err := compileScalar(&scope{sess: b.p.sess, inDefault: isSequentialID(c.Expr) && col.typ.Kind == value.UniqueIdentifier, vars: &varTable{byName: map[string]int{}}, noSubquery: sqlError(1046, 15, 1, "Subqueries are not allowed in this context. Only scalar expressions are allowed.")}, c.Expr)
 	if err != nil {
 		if e, ok := err.(*value.Error); ok && (e.Number == 207 || e.Number == 4104) {
 			return lineAt(sqlError(128, 15, 1, "The name \"%s\" is not permitted in this context. Valid expressions are constants, constant expressions, and (in some contexts) variables. Column names are not permitted.", columnNameIn(c.Expr)), c.Pos)

@@ -257,7 +257,7 @@ func (x *exec) defaultValue(t *table, c *column) (value.Value, error) {
 	if c.def == nil {
 		return value.NewNull(c.typ.Kind), nil
 	}
-	s, err := compileScalar(&scope{sess: x.p.sess, vars: &varTable{byName: map[string]int{}}}, c.def.expr)
+	s, err := compileScalar(&scope{sess: x.p.sess, inDefault: true, vars: &varTable{byName: map[string]int{}}}, c.def.expr)
 	if err != nil {
 		return value.Value{}, err
 	}

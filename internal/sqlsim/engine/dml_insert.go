@@ -215,7 +215,7 @@ func (n *inserter) prepare() error {
 	n.defaults = make([]*scalar, len(n.t.columns))
 	for i, c := range n.t.columns {
 		if c.def != nil {
-			s, err := compileScalar(&scope{sess: n.x.p.sess, vars: &varTable{byName: map[string]int{}}}, c.def.expr)
+			s, err := compileScalar(&scope{sess: n.x.p.sess, inDefault: true, vars: &varTable{byName: map[string]int{}}}, c.def.expr)
 			if err != nil {
 				return err
 			}

@@ -18,7 +18,7 @@
 // among others GOTO, PIVOT, xml and the CLR types, dynamic and keyset cursors, WHERE
 // CURRENT OF, full-text search, Service Broker, linked servers, encryption, message
 // catalogs (sp_addmessage), cultures other than en-US in FORMAT and PARSE, and languages
-// other than English; INSTEAD OF and DDL triggers, indexed views, changes through a view
+// that value.Languages has not (messages are English in all of them); INSTEAD OF and DDL triggers, indexed views, changes through a view
 // WITH CHECK OPTION, FOR XML but for PATH(”) over one column, sparse columns, temporary
 // procedures, database snapshots, Windows, contained and external principals, permissions
 // on columns, user-defined server roles, READ_ONLY and OFFLINE databases.

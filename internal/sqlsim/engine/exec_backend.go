@@ -27,7 +27,6 @@ type planner struct {
 	identity  *table                   // IDENTITY_INSERT is ON for it
 	counters  storage.Counters
 	connected time.Time
-	lastBatch time.Time
 
 	temps    []*tempTable
 	contexts []securityContext
@@ -123,7 +122,12 @@ func (p *planner) compileSubquery(sc *scope, q *tsql.Query) (*subquery, error) {
 	if top {
 		defer p.pin()()
 	}
-	bq, err := b.bindQuery(q, sc, env)
+	var wish *selectWish
+	if sc.forExists {
+		sc.forExists = false
+		wish = &selectWish{exists: true}
+	}
+	bq, err := b.bindQueryFor(q, sc, env, wish)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +176,7 @@ func (p *planner) compileSubquery(sc *scope, q *tsql.Query) (*subquery, error) {
 			unpin = pl.pin()
 			for round := 0; round < 10; round++ {
 				stmt = &stmtPlan{version: pl.srv.version.Load()}
-				again, err := (&binder{p: pl, vars: sc.vars}).bindQuery(q, sc, &bindEnv{stmt: stmt, chain: pl.chain()})
+				again, err := (&binder{p: pl, vars: sc.vars}).bindQueryFor(q, sc, &bindEnv{stmt: stmt, chain: pl.chain()}, wish)
 				if err != nil {
 					unpin()
 					return err

@@ -388,8 +388,11 @@ func compileIn(sc *scope, e *tsql.In) (*predicate, error) {
 	return negated(out, e.Not), nil
 }
 
+// compileExists compiles EXISTS. The select list of its query is checked and never evaluated.
 func compileExists(sc *scope, e *tsql.Exists) (*predicate, error) {
+	sc.forExists = true
 	sub, err := compileSub(sc, e.Query)
+	sc.forExists = false
 	if err != nil {
 		return nil, err
 	}

@@ -389,9 +389,9 @@ func compileDateName(c *callSite) (*scalar, error) {
 	return perStatement(c.result(out, func(rc *rowCtx, v []value.Value) (value.Value, error) {
 		switch p {
 		case dpMonth:
-			return str(out, civil(v[0].LocalTicks()).Month().String()), nil
+			return str(out, rc.sess.settings.language.Months[civil(v[0].LocalTicks()).Month()-1]), nil
 		case dpWeekday:
-			return str(out, civil(v[0].LocalTicks()).Weekday().String()), nil
+			return str(out, rc.sess.settings.language.Days[(civil(v[0].LocalTicks()).Weekday()+6)%7]), nil
 		case dpTZOffset:
 			off, sign := v[0].Offset(), '+'
 			if off < 0 {

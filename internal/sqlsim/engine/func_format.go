@@ -29,6 +29,9 @@ func compileFormat(c *callSite) (*scalar, error) {
 		return nil, err
 	}
 	return perStatement(c.nullable(c.result(typ, func(rc *rowCtx, v []value.Value) (value.Value, error) {
+		if len(v) == 2 && rc.sess.settings.language.LCID != 1033 {
+			return value.Value{}, tsql.Unsupported(line, "FORMAT in the language %s", rc.sess.settings.language.Name)
+		}
 		if len(v) == 3 {
 			switch strings.ToLower(v[2].Str()) {
 			case "en-us", "en", "iv", "":

@@ -52,9 +52,11 @@ func init() {
 		"@@LOCK_TIMEOUT": intGlobal(func(s *Session) int64 { return int64(s.settings.lockTimeout) }),
 		"@@TEXTSIZE":     intGlobal(func(s *Session) int64 { return int64(s.settings.textSize) }),
 		"@@OPTIONS":      intGlobal(func(s *Session) int64 { return s.settings.options() }),
-		"@@LANGID":       {value.Type{Kind: value.SmallInt}, func(rc *rowCtx) (value.Value, error) { return value.NewInt(value.SmallInt, rc.sess.languageID()), nil }},
-		"@@LANGUAGE":     textGlobal(func(s *Session) string { return s.settings.language }),
-		"@@SPID":         {value.Type{Kind: value.SmallInt}, func(rc *rowCtx) (value.Value, error) { return value.NewInt(value.SmallInt, int64(rc.sess.spid)), nil }},
+		"@@LANGID": {value.Type{Kind: value.SmallInt}, func(rc *rowCtx) (value.Value, error) {
+			return value.NewInt(value.SmallInt, int64(rc.sess.settings.language.ID)), nil
+		}},
+		"@@LANGUAGE": textGlobal(func(s *Session) string { return s.settings.language.Name }),
+		"@@SPID":     {value.Type{Kind: value.SmallInt}, func(rc *rowCtx) (value.Value, error) { return value.NewInt(value.SmallInt, int64(rc.sess.spid)), nil }},
 		"@@PROCID": intGlobal(func(s *Session) int64 {
 			for f := s.frame; f != nil; f = f.parent {
 				if f.module != nil {
@@ -107,15 +109,6 @@ func asNumeric(v value.Value) value.Value {
 		return v
 	}
 	return value.NewDecimal(big.NewInt(v.Int()), 0)
-}
-
-func (s *Session) languageID() int64 {
-	for _, l := range languages {
-		if l.name == s.settings.language {
-			return int64(l.id)
-		}
-	}
-	return 0
 }
 
 func compileGlobal(sc *scope, e *tsql.GlobalVariable) (*scalar, error) {

@@ -355,7 +355,8 @@ func (c *callSite) angle(factor float64) (*scalar, error) {
 	}), nil
 }
 
-// compileRand: without a seed one value for the whole statement, as documented.
+// compileRand is RAND. A call has one value for a whole statement, and every call its own;
+// a seed makes what follows in the session repeatable.
 func compileRand(c *callSite) (*scalar, error) {
 	if err := c.notInFunction(); err != nil {
 		return nil, err
@@ -364,23 +365,36 @@ func compileRand(c *callSite) (*scalar, error) {
 		if err := c.int(0); err != nil {
 			return nil, err
 		}
-		return c.lax(floatType, func(rc *rowCtx, v []value.Value) (value.Value, error) {
+		return perStatement(c.lax(floatType, func(rc *rowCtx, v []value.Value) (value.Value, error) {
 			seed := uint64(0)
 			if !v[0].IsNull() {
 				seed = uint64(v[0].Int())
 			}
-			return value.NewFloat(rand.New(rand.NewPCG(seed, 1)).Float64()), nil
-		}), nil
+			rc.sess.dice = rand.New(rand.NewPCG(seed, 1))
+			return value.NewFloat(rc.sess.dice.Float64()), nil
+		})), nil
 	}
+	call := new(randomCall)
 	return perStatement(newScalar(floatType, false, func(rc *rowCtx) (value.Value, error) {
-		return value.NewFloat(rc.sess.statementRandom()), nil
+		return value.NewFloat(rc.sess.random(call)), nil
 	})), nil
 }
 
-// statementRandom is RAND() of the running statement.
-func (s *Session) statementRandom() float64 {
-	if s.randAt != s.statement {
-		s.randAt, s.random = s.statement, rand.Float64()
+// randomCall is one RAND() in a text.
+type randomCall struct{ _ byte }
+
+// random is the value of a RAND() in the running statement.
+func (s *Session) random(call *randomCall) float64 {
+	if s.rolledAt != s.statement {
+		s.rolledAt, s.rolled = s.statement, map[*randomCall]float64{}
 	}
-	return s.random
+	n, ok := s.rolled[call]
+	if !ok {
+		if s.dice == nil {
+			s.dice = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+		}
+		n = s.dice.Float64()
+		s.rolled[call] = n
+	}
+	return n
 }

@@ -74,6 +74,12 @@ func compileParse(sc *scope, e *tsql.ParseCall) (*scalar, error) {
 
 var sequentialID atomic.Uint64
 
+// isSequentialID reports a default that is NEWSEQUENTIALID() and nothing else.
+func isSequentialID(e tsql.Expr) bool {
+	f, ok := tsql.Unparen(e).(*tsql.FuncCall)
+	return ok && strings.EqualFold(f.Name.Name, "NEWSEQUENTIALID")
+}
+
 func init() {
 	define("newsequentialid", 0, 0, func(c *callSite) (*scalar, error) {
 		if !c.sc.inDefault {

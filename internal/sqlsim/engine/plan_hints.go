@@ -91,6 +91,10 @@ func (x *exec) reading(t *table, h tableHints, target bool) (storage.Read, stora
 	if h.readPast && iso == readUncommitted && !h.committed && !h.committedLock && !h.repeatable && !h.updLock && !h.xLock && !target {
 		return storage.Read{}, 0, 0, sqlError(650, 16, 1, "You can only specify the READPAST lock in the READ COMMITTED or REPEATABLE READ isolation levels.")
 	}
+	if h.readPast && db.rcsi && iso == readCommitted && !h.committedLock && !h.repeatable && !h.updLock && !h.xLock && !h.tabLock && !h.tabLockX && !target {
+		// It would read versions, and skip nothing.
+		return storage.Read{}, 0, 0, sqlError(650, 16, 1, "You can only specify the READPAST lock in the READ COMMITTED or REPEATABLE READ isolation levels.")
+	}
 	switch {
 	case h.dirty && !target:
 		iso = readUncommitted

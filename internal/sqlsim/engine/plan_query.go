@@ -103,6 +103,7 @@ type selectWish struct {
 	locate     bool
 	locateName string
 	writing    bool // the located table is about to be changed
+	exists     bool // whether there is a row is all that counts
 	whole      bool // all of a located row is needed, not only its place
 	// deferred: the caller calls finish.
 	deferred bool

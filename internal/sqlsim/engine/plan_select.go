@@ -67,6 +67,7 @@ func (b *binder) bindSelect(sel *tsql.Select, q *tsql.Query, parent *scope, env 
 	}
 
 	bq := &boundQuery{rows: 1000}
+	exists := wish != nil && wish.exists && len(windows) == 0 && group == nil
 	assigning := false
 	for i := range items {
 		it := &items[i]
@@ -85,7 +86,7 @@ func (b *binder) bindSelect(sel *tsql.Select, q *tsql.Query, parent *scope, env 
 			return nil, err
 		} else {
 			sb.outer = sb.outer || it.s.outerRefs
-			if it.plain = group == nil && it.s.column >= 0 && it.assign == nil; !it.plain && (itemScope == sb.scope || !sb.grouped) {
+			if it.plain = group == nil && (it.s.column >= 0 || exists) && it.assign == nil; !it.plain && (itemScope == sb.scope || !sb.grouped) {
 				sb.use(it.s.cols)
 			}
 		}
@@ -159,9 +160,18 @@ func (b *binder) bindSelect(sel *tsql.Select, q *tsql.Query, parent *scope, env 
 
 	var startup []*conjunct
 	var src sourceFn
+	if exists {
+		if !limit.hasTop {
+			orders = nil
+		}
+		one := constScalar(intType, value.NewInt(value.Int, 1))
+		for i := range items {
+			items[i].s = one
+		}
+	}
 	finish := func(conditions []pushed, wanted func(column int) bool) error {
 		for i, it := range items {
-			if it.plain && (wanted == nil || sel.Distinct || len(windows) > 0 || wanted(i)) {
+			if it.plain && !exists && (wanted == nil || sel.Distinct || len(windows) > 0 || wanted(i)) {
 				sb.use(it.s.cols)
 			}
 		}

@@ -50,6 +50,8 @@ type scope struct {
 	// sets both around compileSubquery, and so works out a subquery's outer columns.
 	capture map[int]bool
 	passed  bool
+	// forExists: the subquery that is compiled next is that of EXISTS.
+	forExists bool
 	// inDefault: the expression is a column's default, where NEWSEQUENTIALID() may stand.
 	inDefault bool
 	// noSubquery refuses subqueries with this error (CHECK, computed columns: 1046).

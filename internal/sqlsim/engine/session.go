@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+
 	"strings"
 	"sync"
 	"time"
@@ -34,8 +36,9 @@ type Session struct {
 	level      int            // @@NESTLEVEL
 	insertExec int            // INSERT ... EXEC statements that are being executed
 	statement  uint64         // counts the statements run
-	randAt     uint64         // the statement that random is RAND() of
-	random     float64
+	dice       *rand.Rand     // of RAND()
+	rolledAt   uint64         // the statement that rolled belongs to
+	rolled     map[*randomCall]float64
 
 	sessionContext map[string]contextValue
 	prepared       map[string]*preparedBody
@@ -44,6 +47,8 @@ type Session struct {
 	lastHandle     int32
 	globalCursors  map[string]*cursor
 	fetchStatus    int64
+
+	shown shownSession
 
 	mu      sync.Mutex
 	killed  context.CancelCauseFunc // of the running request
@@ -86,6 +91,7 @@ func (s *Session) clear() {
 	s.handles = map[int32]*preparedHandle{}
 	s.globalCursors = map[string]*cursor{}
 	s.tryDepth, s.level, s.insertExec, s.caught = 0, 0, 0, nil
+	s.show()
 }
 
 // Reset makes the session as new, as sp_reset_connection does for a pooled connection.
@@ -164,7 +170,7 @@ func (s *Session) isolation() isolation { return s.settings.isolation }
 
 // convertEnv is what conversions need to know of the session.
 func (s *Session) convertEnv() value.ConvertEnv {
-	return value.ConvertEnv{DateFormat: s.settings.dateFormat}
+	return value.ConvertEnv{DateFormat: s.settings.dateFormat, Language: s.settings.language}
 }
 
 // request brackets a request: it installs its context and cleans up behind it.
@@ -180,8 +186,11 @@ func (s *Session) request(ctx context.Context, sink Sink, run func(ctx context.C
 	s.mu.Unlock()
 	s.ctx = ctx
 	s.stmtTime = s.clk.Now().UTC()
+	s.shown.begun.Store(s.stmtTime.UnixNano())
 	s.tryDepth, s.level, s.insertExec, s.caught = 0, 0, 0, nil
 	defer func() {
+		s.show()
+		s.shown.ended.Store(s.clk.Now().UnixNano())
 		s.mu.Lock()
 		s.killed = nil
 		s.mu.Unlock()

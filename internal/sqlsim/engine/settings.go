@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/chokaq/chokaq/internal/sqlsim/value"
+
 // isolation is a transaction isolation level, numbered as TDS and
 // sys.dm_exec_sessions number them.
 type isolation uint8
@@ -32,7 +34,7 @@ type settings struct {
 	deadlockPriority    int // -10 to 10
 	dateFormat          string
 	dateFirst           int
-	language            string
+	language            *value.Language
 	textSize            int
 	rowCount            int64 // SET ROWCOUNT; 0 for all
 	isolation           isolation
@@ -50,7 +52,7 @@ func defaultSettings() settings {
 	return settings{
 		quotedIdentifier: true, ansiNulls: true, ansiPadding: true, ansiWarnings: true,
 		ansiNullDefault: true, concatNullYieldNull: true, arithAbort: false,
-		lockTimeout: -1, dateFormat: "mdy", dateFirst: 7, language: "us_english",
+		lockTimeout: -1, dateFormat: "mdy", dateFirst: 7, language: value.Languages[0],
 		textSize: 2147483647, isolation: readCommitted,
 	}
 }

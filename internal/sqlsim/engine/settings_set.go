@@ -217,34 +217,19 @@ func (s *Session) setDeadlockPriority(word string, v value.Value, isValue bool) 
 	return nil
 }
 
-// language is a language with the settings that SET LANGUAGE implies.
-type language struct {
-	name, alias string
-	id          int
-	dateFormat  string
-	dateFirst   int
-}
-
-// languages are those whose messages are English or whose only effect here is on dates.
-// Month and day names stay English, which is why the others are refused.
-var languages = []language{
-	{"us_english", "English", 0, "mdy", 7},
-	{"British", "British English", 23, "dmy", 1},
-}
-
+// setLanguage is SET LANGUAGE: it changes how dates are read and written. Messages stay
+// English.
 func (s *Session) setLanguage(fr *frame, st *tsql.SetOption, name string) error {
-	for _, l := range languages {
-		if !strings.EqualFold(l.name, name) && !strings.EqualFold(l.alias, name) {
-			continue
-		}
-		from := s.settings.language
-		s.settings.language, s.settings.dateFormat, s.settings.dateFirst = l.name, l.dateFormat, l.dateFirst
-		if err := fr.sink.LanguageChanged(from, l.name); err != nil {
-			return err
-		}
-		return fr.sink.Message(s.locate(fr, st, sqlError(5703, 0, 1, "Changed language setting to %s.", l.name)))
+	l := value.LanguageByName(name)
+	if l == nil {
+		return tsql.Unsupported(st.Line, "SET LANGUAGE %s", name)
 	}
-	return tsql.Unsupported(st.Line, "SET LANGUAGE %s", name)
+	from := s.settings.language.Name
+	s.settings.language, s.settings.dateFormat, s.settings.dateFirst = l, l.DateFormat, l.DateFirst
+	if err := fr.sink.LanguageChanged(from, l.Name); err != nil {
+		return err
+	}
+	return fr.sink.Message(s.locate(fr, st, sqlError(5703, 0, 1, "Changed language setting to %s.", l.Name)))
 }
 
 // options is @@OPTIONS.

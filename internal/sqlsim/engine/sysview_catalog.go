@@ -10,7 +10,7 @@ import (
 var systemViews = map[string]*systemView{}
 
 // compatibilityViews are those that SQL Server resolves without the schema sys.
-var compatibilityViews = map[string]bool{"sysobjects": true, "syscolumns": true, "sysindexes": true, "sysusers": true, "sysdatabases": true, "sysprocesses": true}
+var compatibilityViews = map[string]bool{"sysobjects": true, "syscolumns": true, "sysindexes": true, "sysusers": true, "sysdatabases": true, "sysprocesses": true, "syslanguages": true}
 
 const objectColumns = "name sysname, object_id int, principal_id int, schema_id int, parent_object_id int, type kind, type_desc desc, create_date datetime, modify_date datetime, is_ms_shipped bit, is_published bit, is_schema_published bit"
 

@@ -12,7 +12,7 @@ import (
 var sysTypes = map[string]value.Type{
 	"int": {Kind: value.Int}, "bigint": {Kind: value.BigInt}, "smallint": {Kind: value.SmallInt}, "tinyint": {Kind: value.TinyInt}, "bit": {Kind: value.Bit},
 	"sysname": {Kind: value.NVarChar, Length: 128}, "text": {Kind: value.NVarChar, Length: value.Max}, "desc": {Kind: value.NVarChar, Length: 60}, "str": {Kind: value.NVarChar, Length: 4000},
-	"kind": {Kind: value.Char, Length: 2}, "c1": {Kind: value.Char, Length: 1}, "c4": {Kind: value.Char, Length: 4}, "vc": {Kind: value.VarChar, Length: 30}, "datetime": {Kind: value.DateTime}, "datetime2": {Kind: value.DateTime2, Scale: 7},
+	"kind": {Kind: value.Char, Length: 2}, "c1": {Kind: value.Char, Length: 1}, "kind3": {Kind: value.NChar, Length: 3}, "c4": {Kind: value.Char, Length: 4}, "vc": {Kind: value.VarChar, Length: 30}, "datetime": {Kind: value.DateTime}, "datetime2": {Kind: value.DateTime2, Scale: 7},
 	"sid": {Kind: value.VarBinary, Length: 85}, "bin": {Kind: value.VarBinary, Length: 8}, "uuid": {Kind: value.UniqueIdentifier}, "any": {Kind: value.NVarChar, Length: 4000},
 	"numeric": {Kind: value.Decimal, Precision: 38}, "float": {Kind: value.Float},
 }

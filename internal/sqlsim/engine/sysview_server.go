@@ -3,8 +3,10 @@ package engine
 import (
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/chokaq/chokaq/internal/sqlsim/storage"
+	"github.com/chokaq/chokaq/internal/sqlsim/value"
 )
 
 func init() {
@@ -142,13 +144,13 @@ func init() {
 			}
 		}
 	})
-	defineView("sys.dm_exec_sessions", "session_id smallint, login_time datetime, host_name sysname, program_name sysname, host_process_id int, client_version int, client_interface_name sysname, security_id sid, login_name sysname, status desc, cpu_time int, memory_usage int, total_elapsed_time int, last_request_start_time datetime, last_request_end_time datetime, reads bigint, writes bigint, logical_reads bigint, is_user_process bit, text_size int, language sysname, date_format sysname, date_first smallint, quoted_identifier bit, arithabort bit, ansi_nulls bit, transaction_isolation_level smallint, lock_timeout int, deadlock_priority int, row_count bigint, original_login_name sysname, database_id smallint, open_transaction_count int", func(v *viewer, add func(...any)) {
+	defineView("sys.dm_exec_sessions", "session_id smallint, login_time datetime, host_name sysname, program_name sysname, host_process_id int, client_version int, client_interface_name sysname, security_id sid, login_name sysname, status desc, cpu_time int, memory_usage int, total_elapsed_time int, last_request_start_time datetime, last_request_end_time datetime, reads bigint, writes bigint, logical_reads bigint, is_user_process bit, text_size int, language sysname, date_format sysname, date_first smallint, quoted_identifier bit, arithabort bit, ansi_nulls bit, transaction_isolation_level smallint, lock_timeout int, deadlock_priority int, row_count bigint, original_login_name sysname, database_id smallint, open_transaction_count int, ansi_defaults bit, ansi_null_dflt_on bit, ansi_padding bit, ansi_warnings bit, concat_null_yields_null bit, prev_error int, nt_domain sysname, nt_user_name sysname, endpoint_id int, group_id int, authenticating_database_id int, context_info bin", func(v *viewer, add func(...any)) {
 		for _, s := range v.visibleSessions() {
 			st := s.state()
-			add(s.party.ID, s.connected, s.client.HostName, s.client.AppName, int64(s.client.ClientPID), 7, "go-mssqldb", sidOf(s.original, 0), st.login, st.status, 0, 4, 0, s.lastBatch, s.lastBatch, 0, 0, 0, true, 4096, "us_english", "mdy", 7, true, true, true, st.isolation, -1, 0, 0, s.original.name, st.db, st.open)
+			add(s.party.ID, s.connected, s.client.HostName, s.client.AppName, int64(s.client.ClientPID), 7, "go-mssqldb", sidOf(s.original, 0), st.login, st.status, 0, 4, 0, st.begun, st.ended, 0, 0, 0, true, st.set.textSize, st.set.language.Name, st.set.dateFormat, st.set.dateFirst, st.set.quotedIdentifier, st.set.arithAbort, st.set.ansiNulls, int(st.set.isolation), st.set.lockTimeout, st.set.deadlockPriority, st.rows, s.original.name, st.db, st.open, false, st.set.ansiNullDefault, st.set.ansiPadding, st.set.ansiWarnings, st.set.concatNullYieldNull, st.failed, nil, nil, 4, 2, 1, []byte(st.set.contextInfo))
 		}
 	})
-	defineView("sys.dm_exec_requests", "session_id smallint, request_id int, start_time datetime, status desc, command desc, sql_handle sid, database_id smallint, user_id int, blocking_session_id smallint, wait_type desc, wait_time int, last_wait_type desc, wait_resource str, open_transaction_count int, transaction_id bigint, percent_complete float, cpu_time int, total_elapsed_time int, reads bigint, writes bigint, logical_reads bigint, transaction_isolation_level smallint, lock_timeout int, deadlock_priority int, row_count bigint, granted_query_memory int", func(v *viewer, add func(...any)) {
+	defineView("sys.dm_exec_requests", "session_id smallint, request_id int, start_time datetime, status desc, command desc, sql_handle sid, database_id smallint, user_id int, blocking_session_id smallint, wait_type desc, wait_time int, last_wait_type desc, wait_resource str, open_transaction_count int, transaction_id bigint, percent_complete float, cpu_time int, total_elapsed_time int, reads bigint, writes bigint, logical_reads bigint, transaction_isolation_level smallint, lock_timeout int, deadlock_priority int, row_count bigint, granted_query_memory int, statement_start_offset int, statement_end_offset int, plan_handle sid, connection_id uuid, open_resultset_count int, text_size int, language sysname, date_format sysname, date_first smallint, quoted_identifier bit, arithabort bit, ansi_null_dflt_on bit, ansi_defaults bit, ansi_warnings bit, ansi_padding bit, ansi_nulls bit, concat_null_yields_null bit, prev_error int, nest_level int, executing_managed_code bit, group_id int, query_hash bin, query_plan_hash bin, dop int", func(v *viewer, add func(...any)) {
 		waits := map[int]storage.LockInfo{}
 		for _, l := range v.p.srv.store.Locks.List() {
 			if l.Status != "GRANT" {
@@ -168,10 +170,10 @@ func init() {
 				command = strings.ToUpper(f[0])
 			}
 			if waiting && len(w.BlockedBy) > 0 {
-				add(s.party.ID, 0, w.Since.UTC(), "suspended", command, handle, st.db, 1, w.BlockedBy[0], waitType(w.Mode), now.Sub(w.Since).Milliseconds(), waitType(w.Mode), w.Resource.Kind.String()+": "+w.Resource.Description(), st.open, w.Transaction, nil, 0, 0, 0, 0, 0, st.isolation, -1, 0, 0, 0)
+				add(s.party.ID, 0, st.begun, "suspended", command, handle, st.db, 1, w.BlockedBy[0], waitType(w.Mode), now.Sub(w.Since).Milliseconds(), waitType(w.Mode), w.Resource.Kind.String()+": "+w.Resource.Description(), st.open, w.Transaction, nil, 0, 0, 0, 0, 0, int(st.set.isolation), st.set.lockTimeout, st.set.deadlockPriority, st.rows, 0, 0, -1, nil, nil, 1, st.set.textSize, st.set.language.Name, st.set.dateFormat, st.set.dateFirst, st.set.quotedIdentifier, st.set.arithAbort, st.set.ansiNullDefault, false, st.set.ansiWarnings, st.set.ansiPadding, st.set.ansiNulls, st.set.concatNullYieldNull, st.failed, 1, false, 2, nil, nil, 1)
 				continue
 			}
-			add(s.party.ID, 0, v.p.sess.now(), "running", command, handle, st.db, 1, 0, nil, 0, "MISCELLANEOUS", "", st.open, 0, nil, 0, 0, 0, 0, 0, st.isolation, -1, 0, 0, 0)
+			add(s.party.ID, 0, st.begun, "running", command, handle, st.db, 1, 0, nil, 0, "MISCELLANEOUS", "", st.open, 0, nil, 0, 0, 0, 0, 0, int(st.set.isolation), st.set.lockTimeout, st.set.deadlockPriority, st.rows, 0, 0, -1, nil, nil, 1, st.set.textSize, st.set.language.Name, st.set.dateFormat, st.set.dateFirst, st.set.quotedIdentifier, st.set.arithAbort, st.set.ansiNullDefault, false, st.set.ansiWarnings, st.set.ansiPadding, st.set.ansiNulls, st.set.concatNullYieldNull, st.failed, 1, false, 2, nil, nil, 1)
 		}
 	})
 	defineView("sys.dm_tran_active_transactions", "transaction_id bigint, name sysname, transaction_begin_time datetime, transaction_type int, transaction_state int", func(v *viewer, add func(...any)) {
@@ -211,6 +213,11 @@ func init() {
 		}
 	})
 	defineView("sys.messages", "message_id int, language_id smallint, severity tinyint, is_event_logged bit, text str", func(v *viewer, add func(...any)) {})
+	defineView("sys.syslanguages", "langid smallint, dateformat kind3, datefirst tinyint, upgrade int, name sysname, alias sysname, months str, shortmonths str, days str, lcid int, msglangid smallint", func(v *viewer, add func(...any)) {
+		for _, l := range value.Languages {
+			add(l.ID, l.DateFormat, l.DateFirst, 0, l.Name, l.Alias, strings.Join(l.Months[:], ","), strings.Join(l.Short[:], ","), strings.Join(l.Days[:], ","), l.LCID, l.LCID)
+		}
+	})
 	defineView("sys.servers", "server_id int, name sysname, product sysname, is_linked bit", func(v *viewer, add func(...any)) { add(0, v.p.srv.name, "SQL Server", false) })
 	defineView("sys.filegroups", "name sysname, data_space_id int, type kind, is_default bit", func(v *viewer, add func(...any)) { add("PRIMARY", 1, "FG", true) })
 	defineView("sys.data_spaces", "name sysname, data_space_id int, type kind, is_default bit", func(v *viewer, add func(...any)) { add("PRIMARY", 1, "FG", true) })
@@ -248,18 +255,19 @@ type sessionState struct {
 	login, status string
 	db            int32
 	open          int
-	isolation     int
-	tx            *shownTransaction
+	rows          int64
+	failed        int32
+	begun, ended  time.Time
+	set           *settings
 }
 
 // state is read without the session's cooperation.
 func (p *planner) state() sessionState {
-	st := sessionState{login: p.original.name, status: "sleeping", isolation: 2}
+	shown := &p.sess.shown
+	st := sessionState{login: p.original.name, status: "sleeping", open: int(shown.open.Load()), rows: shown.rows.Load(), failed: shown.failed.Load(), set: shown.settings.Load()}
+	st.begun, st.ended = shown.requestTimes()
 	if db := p.current.Load(); db != nil {
 		st.db = db.id
-	}
-	if tx := p.shown.Load(); tx != nil {
-		st.open, st.isolation, st.tx = 1, int(tx.isolation), tx
 	}
 	if p.busy.Load() > 0 {
 		st.status = "running"

@@ -99,7 +99,24 @@ func (s *Session) fail(fr *frame, st tsql.Statement, err error) error {
 		// The victim's work is undone, and its locks are let go, at once.
 		s.txn.abandon()
 	}
-	return s.settle(fr, r)
+	err = s.settle(fr, r)
+	if err == nil && changesData(st) {
+		// What it had done is undone; what comes after it runs.
+		err = fr.sink.Message(s.locate(fr, st, sqlError(3621, 0, 0, "The statement has been terminated.")))
+	}
+	return err
+}
+
+// changesData reports a statement whose failure undoes changes of data.
+func changesData(st tsql.Statement) bool {
+	switch st := st.(type) {
+	case *tsql.Insert, *tsql.Update, *tsql.Delete, *tsql.Merge:
+		return true
+	case *tsql.SelectStatement:
+		sel, ok := st.Query.Body.(*tsql.Select)
+		return ok && sel.Into != nil
+	}
+	return false
 }
 
 // settle decides what becomes of an error: caught, sent and passed over, or sent and

@@ -57,7 +57,7 @@ func concat(a, b Value, t Type) (Value, error) {
 		if v.kind.IsCharacter() {
 			return v.s, nil
 		}
-		out, err := toText(v, Type{Kind: v.kind}, Type{Kind: t.Kind, Length: Max, Collation: t.Collation}, NoStyle)
+		out, err := toText(v, Type{Kind: v.kind}, Type{Kind: t.Kind, Length: Max, Collation: t.Collation}, NoStyle, ConvertEnv{})
 		return out.s, err
 	}
 	x, err := text(a)

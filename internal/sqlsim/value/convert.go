@@ -8,7 +8,8 @@ const NoStyle = -1
 
 // ConvertEnv is what conversions take from the session.
 type ConvertEnv struct {
-	DateFormat string // SET DATEFORMAT: mdy (also the empty string), dmy, ymd, ydm, myd or dym
+	DateFormat string    // SET DATEFORMAT: mdy (also the empty string), dmy, ymd, ydm, myd or dym
+	Language   *Language // of the names of months; nil: us_english
 }
 
 // permission says whether one type converts to another.
@@ -242,7 +243,7 @@ func convert(v Value, from, to Type, style int, env ConvertEnv) (Value, error) {
 	}
 	switch {
 	case to.Kind.IsCharacter():
-		return toText(v, from, to, style)
+		return toText(v, from, to, style, env)
 	case to.Kind.IsBinary():
 		return toBinary(v, from, to, style)
 	case to.Kind == UniqueIdentifier:

@@ -77,7 +77,7 @@ var patterns = map[int]pattern{
 // Styles that print like another one.
 var sameStyle = map[int]int{100: 0, 108: 8, 24: 8, 109: 9, 113: 13, 114: 14, 120: 20, 121: 21, 25: 21, 127: 126}
 
-func formatTemporal(v Value, from, to Type, style int) (string, error) {
+func formatTemporal(v Value, from, to Type, style int, lang *Language) (string, error) {
 	newer := v.kind != DateTime && v.kind != SmallDateTime
 	if style == NoStyle {
 		style = 0
@@ -112,7 +112,7 @@ func formatTemporal(v Value, from, to Type, style int) (string, error) {
 	if shown == 126 && strings.Trim(parts.fraction, ".0") == "" {
 		parts.fraction = ""
 	}
-	out := parts.print(p.date) + p.between + parts.print(p.clock)
+	out := parts.print(p.date, lang) + p.between + parts.print(p.clock, lang)
 	if v.kind == Time {
 		out = strings.TrimLeft(out, " ")
 	}
@@ -137,7 +137,7 @@ func offsetText(minutes int) string {
 	return fmt.Sprintf("%c%02d:%02d", sign, minutes/60, minutes%60)
 }
 
-func (p clockParts) print(layout string) string {
+func (p clockParts) print(layout string, lang *Language) string {
 	var b strings.Builder
 	hour12 := (p.hour+11)%12 + 1
 	for _, c := range layout {
@@ -149,7 +149,7 @@ func (p clockParts) print(layout string) string {
 		case 'M':
 			fmt.Fprintf(&b, "%02d", p.month)
 		case 'N':
-			b.WriteString(monthNames[p.month-1][:3])
+			b.WriteString(lang.Short[p.month-1])
 		case 'D':
 			fmt.Fprintf(&b, "%02d", p.day)
 		case 'd':

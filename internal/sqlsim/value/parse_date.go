@@ -15,7 +15,7 @@ type dateText struct {
 }
 
 // textToTemporal reads text as SQL Server does: ISO 8601, unseparated digits, numbers
-// in the order of DATEFORMAT or of the style, and English month names.
+// in the order of DATEFORMAT or of the style, and the names of months in the language.
 func textToTemporal(s string, from, to Type, style int, env ConvertEnv) (Value, error) {
 	legacy := to.Kind == DateTime || to.Kind == SmallDateTime
 	failed := func() error {
@@ -52,7 +52,7 @@ func textToTemporal(s string, from, to Type, style int, env ConvertEnv) (Value, 
 	if order == "" {
 		order = "mdy"
 	}
-	p := dateParser{s: strings.Trim(s, " \t"), order: strings.ToLower(order), legacy: legacy}
+	p := dateParser{s: strings.Trim(s, " \t"), order: strings.ToLower(order), legacy: legacy, language: env.language()}
 	d, ok := p.parse()
 	if !ok || legacy && d.fraction > 3 || legacy && d.hasOffset && (d.offset != 0 || !p.zulu) || d.fraction > 7 {
 		return Value{}, failed()
@@ -85,12 +85,13 @@ func textToTemporal(s string, from, to Type, style int, env ConvertEnv) (Value, 
 }
 
 type dateParser struct {
-	s      string
-	order  string
-	legacy bool
-	zulu   bool
-	iso    bool
-	pos    int
+	s        string
+	order    string
+	legacy   bool
+	language *Language
+	zulu     bool
+	iso      bool
+	pos      int
 }
 
 func (p *dateParser) rest() string { return p.s[p.pos:] }
@@ -168,7 +169,7 @@ func (p *dateParser) parse() (d dateText, ok bool) {
 			for p.pos < len(p.s) && isLetter(p.s[p.pos]) {
 				p.pos++
 			}
-			m := monthNumber(p.s[start:p.pos])
+			m := p.language.month(p.s[start:p.pos])
 			if m == 0 || month != 0 {
 				return d, false
 			}
@@ -186,18 +187,8 @@ func (p *dateParser) parse() (d dateText, ok bool) {
 	return d, p.numericDate(&d, parts)
 }
 
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
-
-var monthNames = [...]string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
-
-func monthNumber(name string) int {
-	for i, m := range monthNames {
-		if strings.EqualFold(name, m) || strings.EqualFold(name, m[:3]) {
-			return i + 1
-		}
-	}
-	return 0
-}
+// isLetter also takes the bytes of letters beyond ASCII, which names of months may have.
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= 0x80 }
 
 // namedMonth places the numbers around a month's name.
 func namedMonth(d *dateText, parts []string, month int) bool {

@@ -7,7 +7,7 @@ import (
 )
 
 // toText converts to char, varchar, nchar and nvarchar.
-func toText(v Value, from, to Type, style int) (Value, error) {
+func toText(v Value, from, to Type, style int, env ConvertEnv) (Value, error) {
 	var s string
 	var err error
 	switch k := v.kind; {
@@ -45,7 +45,7 @@ func toText(v Value, from, to Type, style int) (Value, error) {
 	case k.IsBinary():
 		s, err = binaryToText(v.s, from, to, style)
 	case k.IsTemporal():
-		s, err = formatTemporal(v, from, to, style)
+		s, err = formatTemporal(v, from, to, style, env.language())
 	}
 	if err != nil {
 		return Value{}, err
