@@ -12,6 +12,7 @@ import (
 )
 
 func TestDev(t *testing.T) {
+	t.Parallel()
 	dev := spawn(t, nil, nil, "dev", "--addr", "127.0.0.1:0", "--password", "it's-Secret-1", "--tls")
 	dev.await(t, "Ctrl-C ends it.")
 	names := regexp.MustCompile(`CHOKAQ_DSN='([^']+)'`).FindAllStringSubmatch(dev.all.String(), -1)
@@ -35,6 +36,7 @@ func TestDev(t *testing.T) {
 }
 
 func TestDevAddressInUse(t *testing.T) {
+	t.Parallel()
 	server, _ := newServer(t)
 	callWith(t, "", nil, "dev", "--addr", server.Addr()).want(t, 2, "address already in use", "--addr")
 }
@@ -52,6 +54,7 @@ func files(t *testing.T) string {
 }
 
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes 20 seconds")
 	}
@@ -67,6 +70,7 @@ func TestDemo(t *testing.T) {
 }
 
 func TestDemoInterrupted(t *testing.T) {
+	t.Parallel()
 	for name, signals := range map[string][]syscall.Signal{"once": {syscall.SIGINT}, "twice": {syscall.SIGTERM, syscall.SIGTERM}} {
 		t.Run(name, func(t *testing.T) {
 			temp := t.TempDir()

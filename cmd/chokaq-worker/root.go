@@ -77,6 +77,8 @@ See docs/cli.md and docs/configuration.md.
 		a.settingsCommand(), a.workersCommand(), a.recoverCommand(), a.statusCommand(), a.devCommand(), a.demoCommand(),
 		a.demoWorkerCommand(), a.versionCommand(),
 	)
+	layOutHelp(root)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	return root
 }
 

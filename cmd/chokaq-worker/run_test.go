@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // number asks the database.
@@ -40,20 +41,25 @@ func awaitNumber(t *testing.T, dsn, query string, want int) {
 	})
 }
 
-// fifo is where a program says that it has come so far.
+// fifo is where programs say that they have come so far, a line each.
 func fifo(t *testing.T) (name string, wait func() string) {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NONBLOCK, 0) // open at both ends: neither side waits for the other
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	lines := bufio.NewReader(f)
 	return name, func() string {
-		f, err := os.Open(name)
-		if err != nil {
+		t.Helper()
+		if err := f.SetReadDeadline(time.Now().Add(patience)); err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		line, err := bufio.NewReader(f).ReadString('\n')
+		line, err := lines.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,6 +68,7 @@ func fifo(t *testing.T) (name string, wait func() string) {
 }
 
 func TestRun(t *testing.T) {
+	t.Parallel()
 	server, dsn := newQueue(t)
 	out := filepath.Join(t.TempDir(), "out")
 	for _, args := range [][]string{
@@ -107,6 +114,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestGracePeriodEnds(t *testing.T) {
+	t.Parallel()
 	_, dsn := newQueue(t)
 	stuck, wait := fifo(t)
 	for _, jobType := range []string{"stuck", "safe"} {
@@ -129,6 +137,7 @@ func TestGracePeriodEnds(t *testing.T) {
 }
 
 func TestSecondSignal(t *testing.T) {
+	t.Parallel()
 	_, dsn := newQueue(t)
 	call(t, dsn, "enqueue", "--type", "t").want(t, 0)
 	up, wait := fifo(t)
@@ -148,6 +157,7 @@ func TestSecondSignal(t *testing.T) {
 }
 
 func TestWorkLeftToRecovery(t *testing.T) {
+	t.Parallel()
 	server, dsn := newQueue(t)
 	call(t, dsn, "enqueue", "--type", "t").want(t, 0)
 	up, wait := fifo(t)
@@ -162,6 +172,7 @@ func TestWorkLeftToRecovery(t *testing.T) {
 }
 
 func TestWorkerWaitsForADatabase(t *testing.T) {
+	t.Parallel()
 	worker := spawn(t, nil, []string{"CHOKAQ_DSN=sqlserver://sa:x@127.0.0.1:1?database=d&encrypt=disable"}, "run", "--handler", "t=sh")
 	worker.await(t, "database.away")
 	worker.signal(t, syscall.SIGTERM)
@@ -169,6 +180,7 @@ func TestWorkerWaitsForADatabase(t *testing.T) {
 }
 
 func TestInterruptedEnqueue(t *testing.T) {
+	t.Parallel()
 	_, dsn := newQueue(t)
 	input, feed, err := os.Pipe()
 	if err != nil {

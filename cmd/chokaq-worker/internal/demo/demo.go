@@ -78,6 +78,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer signal.Stop(broken)
 	defer func() { err = errors.Join(err, d.cleanUp()) }()
 	if err := d.show(ctx); err != nil {
+		if cause := context.Cause(ctx); errors.Is(err, context.Canceled) && errors.Is(cause, syscall.EPIPE) {
+			return fmt.Errorf("nobody reads what the demo prints: %w", cause)
+		}
 		return d.blame(err)
 	}
 	return nil

@@ -153,20 +153,25 @@ func TestOutputThatIsNotText(t *testing.T) {
 	}
 }
 
-// script is a program that says on a FIFO that it has come so far.
+// ready is where programs say that they have come so far, a line each.
 func ready(t *testing.T) (name string, wait func() string) {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), "ready")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NONBLOCK, 0) // open at both ends: neither side waits for the other
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	lines := bufio.NewReader(f)
 	return name, func() string {
-		f, err := os.Open(name)
-		if err != nil {
+		t.Helper()
+		if err := f.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		line, err := bufio.NewReader(f).ReadString('\n')
+		line, err := lines.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)
 		}
