@@ -108,7 +108,11 @@ func (c *claimer) claim(ctx context.Context, most int) int {
 	c.unsettled.Store(nil)
 	c.w.stats.claimed.Add(int64(len(jobs)))
 	for _, job := range jobs {
-		c.w.prefetch <- c.w.owned.add(job, token, sentAt)
+		held := c.w.owned.add(job, token, sentAt)
+		select {
+		case c.w.prefetch <- held:
+		case <-ctx.Done(): // more rows than were asked for, and nobody takes them: the stop releases what is held
+		}
 	}
 	if len(jobs) > 0 {
 		c.w.log.Debug("jobs claimed", event("jobs.claimed"), zap.Int("count", len(jobs)), zap.Int("asked", most), zap.Stringer("claim_token", token))

@@ -4,20 +4,22 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 )
 
-// maxOutcomes bounds the outcomes that wait to be stored. Handlers that return while so many wait keep their slots, so
+// maxOutcomes bounds the outcomes that wait to be stored. Handlers that return while more wait keep their slots, so
 // nothing more is started meanwhile.
 const maxOutcomes = 2 * maxBatch
 
 // completer stores outcomes, many in one call: last part of the flow claim -> prefetch -> process -> complete. An
-// outcome is never dropped: it is retried until it is stored, refused by its token, or the process ends.
+// outcome is never dropped: it is retried until it is stored, refused by its token, or the process ends. One that the database
+// cannot take waits apart, so that it does not keep back the others.
 type completer struct {
 	w     *Worker
-	room  chan struct{} // an outcome holds a place until it is settled
 	added chan struct{}
+	ended chan struct{} // closed when run has ended
 
 	mu      sync.Mutex
 	waiting []outcome
@@ -25,25 +27,31 @@ type completer struct {
 }
 
 func newCompleter(w *Worker) *completer {
-	return &completer{w: w, room: make(chan struct{}, maxOutcomes), added: make(chan struct{}, 1)}
+	return &completer{w: w, added: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 // add hands an outcome over. After close it only logs: the job stays Processing, and zombie rescue will move it.
 func (c *completer) add(o outcome) {
-	c.room <- struct{}{}
+	o.settled = make(chan struct{})
 	c.mu.Lock()
 	closed := c.closed
 	if !closed {
 		c.waiting = append(c.waiting, o)
 	}
+	crowded := len(c.waiting) > maxOutcomes
 	c.mu.Unlock()
 	if closed {
 		c.w.log.Error("a handler returned after the worker had abandoned it; its outcome is not stored, and zombie rescue will move the job to the dead-letter queue",
 			event("job.returned_late"), jobFields(o.job.info))
-		<-c.room
 		return
 	}
 	signal(c.added)
+	if crowded {
+		select {
+		case <-o.settled:
+		case <-c.ended:
+		}
+	}
 }
 
 // close says that no outcome is expected any more: run ends when it has stored those there are.
@@ -56,21 +64,38 @@ func (c *completer) close() {
 
 // run stores outcomes until it is closed and empty, or ctx ends.
 func (c *completer) run(ctx context.Context) {
+	defer close(c.ended)
 	for ctx.Err() == nil {
-		batch, closed := c.take()
+		batch, postponed, closed := c.take()
 		if len(batch) > 0 {
 			c.store(ctx, batch)
 			continue
 		}
-		if closed {
+		if closed && postponed == 0 {
 			return
 		}
-		select {
-		case <-c.added:
-		case <-ctx.Done():
+		if !c.await(ctx, postponed) {
 			return
 		}
 		c.gather(ctx)
+	}
+}
+
+// await waits for an outcome, or for one that is postponed (0: there is none) to come due. It reports whether ctx goes on.
+func (c *completer) await(ctx context.Context, postponed time.Duration) bool {
+	var due <-chan time.Time
+	if postponed > 0 {
+		timer := c.w.clock.NewTimer(postponed)
+		defer timer.Stop()
+		due = timer.C()
+	}
+	select {
+	case <-c.added:
+		return true
+	case <-due:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -98,12 +123,20 @@ func (c *completer) gather(ctx context.Context) {
 	}
 }
 
-// take removes a batch from those waiting. A job may be among them twice, under two claims; a call may name it once.
-func (c *completer) take() (batch []outcome, closed bool) {
+// take removes a batch from those waiting, and tells how long it is until the first that is postponed comes due (0: none is). A job may
+// be among them twice, under two claims; a call may name it once.
+func (c *completer) take() (batch []outcome, postponed time.Duration, closed bool) {
+	now := c.w.clock.Monotonic()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	named := make(map[int64]bool)
 	c.waiting = slices.DeleteFunc(c.waiting, func(o outcome) bool {
+		if left := o.notBefore - now; left > 0 {
+			if postponed == 0 || left < postponed {
+				postponed = left
+			}
+			return false
+		}
 		if len(batch) == maxBatch || named[o.job.JobID] {
 			return false
 		}
@@ -111,7 +144,7 @@ func (c *completer) take() (batch []outcome, closed bool) {
 		batch = append(batch, o)
 		return true
 	})
-	return batch, c.closed
+	return batch, postponed, c.closed
 }
 
 // store stores a batch. What ctx cuts off goes back to those waiting, for the last report.
@@ -124,14 +157,14 @@ func (c *completer) store(ctx context.Context, batch []outcome) {
 			failed = append(failed, o)
 		}
 	}
-	c.settle(ctx, done, func(ctx context.Context, batch []outcome) ([]answer, error) {
+	c.settle(ctx, done, new(attempted), func(ctx context.Context, batch []outcome) ([]answer, error) {
 		claims := make([]claim, len(batch))
 		for i, o := range batch {
 			claims[i] = o.job.claim
 		}
 		return c.w.procedures.complete(ctx, claims)
 	})
-	c.settle(ctx, failed, func(ctx context.Context, batch []outcome) ([]answer, error) {
+	c.settle(ctx, failed, new(attempted), func(ctx context.Context, batch []outcome) ([]answer, error) {
 		failures := make([]failure, len(batch))
 		for i, o := range batch {
 			failures[i] = *o.failure
@@ -140,27 +173,44 @@ func (c *completer) store(ctx context.Context, batch []outcome) {
 	})
 }
 
+// attempted is what has come of the calls for one batch so far.
+type attempted struct {
+	stored  bool
+	refused int // outcomes that were refused alone
+}
+
+// hopeless reports that the fault is in the calls, not in single outcomes: several were refused alone and none was stored.
+func (a *attempted) hopeless() bool { return !a.stored && a.refused >= 3 }
+
 // settle calls until every outcome of the batch is answered. A batch that the database refuses for another reason than a
-// passing one is halved, so that one outcome which cannot be stored does not keep back the others.
-func (c *completer) settle(ctx context.Context, batch []outcome, call func(context.Context, []outcome) ([]answer, error)) {
+// passing one is halved, down to the outcomes that it cannot take; these are postponed.
+func (c *completer) settle(ctx context.Context, batch []outcome, so *attempted, call func(context.Context, []outcome) ([]answer, error)) {
 	if len(batch) == 0 {
 		return
 	}
-	answers, err := persistUnless(ctx, c.w, func(err error) bool { return len(batch) > 1 && !IsTransient(err) }, func(ctx context.Context) ([]answer, error) {
+	if so.hopeless() {
+		c.postpone(batch)
+		return
+	}
+	answers, err := persistUnless(ctx, c.w, func(err error) bool { return !IsTransient(err) }, func(ctx context.Context) ([]answer, error) {
 		return call(ctx, batch)
 	})
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		c.putBack(batch)
+		return
+	case len(batch) == 1:
+		so.refused++
+		c.refuse(batch[0], err)
+		return
+	default:
 		half := len(batch) / 2
-		c.settle(ctx, batch[:half], call)
-		c.settle(ctx, batch[half:], call)
+		c.settle(ctx, batch[:half], so, call)
+		c.settle(ctx, batch[half:], so, call)
 		return
 	}
-	if err != nil {
-		c.mu.Lock()
-		c.waiting = append(c.waiting, batch...)
-		c.mu.Unlock()
-		return
-	}
+	so.stored = true
 	byID := make(map[int64]answer, len(answers))
 	for _, a := range answers {
 		byID[a.JobID] = a
@@ -168,8 +218,37 @@ func (c *completer) settle(ctx context.Context, batch []outcome, call func(conte
 	for _, o := range batch {
 		c.w.owned.remove(o.job)
 		c.record(o, byID[o.job.JobID])
-		<-c.room
+		close(o.settled)
 	}
+}
+
+var (
+	refusalBackoff = ExponentialBackoff(100*time.Millisecond, 10*time.Second)
+	othersWait     = 100 * time.Millisecond
+)
+
+// refuse postpones an outcome that the database cannot take, longer each time.
+func (c *completer) refuse(o outcome, err error) {
+	o.refusals++
+	if o.refusals == 1 {
+		c.w.log.Error("the database cannot take the outcome of a job; it is tried again and again", event("job.outcome_not_taken"), jobFields(o.job.info), zap.Error(err))
+	}
+	o.notBefore = c.w.clock.Monotonic() + refusalBackoff(o.refusals)
+	c.putBack([]outcome{o})
+}
+
+// postpone puts back outcomes that were not tried.
+func (c *completer) postpone(batch []outcome) {
+	for i := range batch {
+		batch[i].notBefore = c.w.clock.Monotonic() + othersWait
+	}
+	c.putBack(batch)
+}
+
+func (c *completer) putBack(batch []outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.waiting = append(c.waiting, batch...)
 }
 
 // unstored are the outcomes that run has left.

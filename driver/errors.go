@@ -113,4 +113,5 @@ func invalidArgument(format string, args ...any) error {
 var (
 	errReleaseTimeout = errors.New("chokaq: PrefetchedJobReleaseTimeout has passed")
 	errFlushTimeout   = errors.New("chokaq: FlushTimeout has passed")
+	errStopped        = errors.New("chokaq: the worker has stopped")
 )

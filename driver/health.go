@@ -9,16 +9,15 @@ import (
 	"github.com/chokaq/chokaq/internal/clock"
 )
 
-// health is what the worker knows of the database: it logs one line when it goes away, one when the error changes, and one
-// when it is back.
+// health is what the worker knows of the database: it logs one line for each kind of error while it is away, and one when it is back.
 type health struct {
 	log   *zap.Logger
 	clock clock.Clock
 
 	mu       sync.Mutex
-	since    time.Duration // monotonic; when it went away
-	failures int           // since then; 0: it is there
-	number   int32         // of the last error
+	since    time.Duration  // monotonic; when it went away
+	failures int            // since then; 0: it is there
+	numbers  map[int32]bool // of its errors since then, each logged once
 }
 
 func (h *health) record(err error) {
@@ -32,11 +31,12 @@ func (h *health) record(err error) {
 		number := sqlNumber(err)
 		if h.failures == 0 {
 			h.since = h.clock.Monotonic()
+			h.numbers = make(map[int32]bool)
 		}
-		if h.failures == 0 || number != h.number {
+		if !h.numbers[number] {
 			h.log.Warn("the database does not answer as it should; every call is repeated until it does", event("database.away"), zap.Error(err), zap.Bool("transient", IsTransient(err)))
 		}
-		h.number = number
+		h.numbers[number] = true
 		h.failures++
 	}
 }

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,6 +13,10 @@ type outcome struct {
 	job      *heldJob
 	failure  *failure // nil: the job is completed
 	duration time.Duration
+
+	settled   chan struct{} // closed when the database has answered
+	refusals  int           // how often the database could not take it
+	notBefore time.Duration // monotonic; not sent sooner
 }
 
 // outcome decides what a handler's return means. cause is why its context had ended by then; nil if it had not.
@@ -20,7 +25,7 @@ func (p *processor) outcome(job *heldJob, err, cause error, duration time.Durati
 		return outcome{job: job, duration: duration}
 	}
 	h := p.w.handlers[job.info.Type]
-	f := &failure{claim: job.claim, Error: err.Error()}
+	f := &failure{claim: job.claim, Error: errorText(err)}
 	interrupted := cause != nil && (errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrOwnershipLost))
 	asked, isAsked := askedRetry(err, p.w.clock.Now())
 	switch {
@@ -38,9 +43,29 @@ func (p *processor) outcome(job *heldJob, err, cause error, duration time.Durati
 	case h == nil:
 		f.RetryAfterMs = milliseconds(ExponentialBackoff(5*time.Second, time.Hour)(job.info.Attempt))
 	default:
-		f.RetryAfterMs = milliseconds(h.backoff(job.info.Attempt))
+		f.RetryAfterMs = milliseconds(h.wait(job.info.Attempt))
 	}
 	return outcome{job: job, failure: f, duration: duration}
+}
+
+// errorText is err.Error(), which may panic: a nil pointer in an error interface does.
+func errorText(err error) (text string) {
+	defer func() {
+		if r := recover(); r != nil {
+			text = fmt.Sprintf("an error of type %T, whose Error method panics: %v", err, r)
+		}
+	}()
+	return err.Error()
+}
+
+// wait is the handler's backoff, or the default one where that panics.
+func (h *registeredHandler) wait(attempt int) (d time.Duration) {
+	defer func() {
+		if recover() != nil {
+			d = ExponentialBackoff(5*time.Second, time.Hour)(attempt)
+		}
+	}()
+	return h.backoff(attempt)
 }
 
 // milliseconds is d within the bounds of chokaq.FailJobs (ten years).

@@ -14,6 +14,7 @@ type phase int
 
 const (
 	prefetched phase = iota // in the prefetch channel, or being started: no user code has run
+	releasing               // a stop gives it back: no longer renewed, and no surprise when a heartbeat under way finds it gone
 	running                 // its handler runs
 	finished                // its handler has returned; the outcome is not stored yet
 )
@@ -98,7 +99,7 @@ func (o *ownership) claims() []claim {
 	defer o.mu.Unlock()
 	all := make([]claim, 0, len(o.jobs))
 	for _, job := range o.jobs {
-		if !job.lost {
+		if !job.lost && job.phase != releasing {
 			all = append(all, job.claim)
 		}
 	}
@@ -134,7 +135,7 @@ func (o *ownership) cancel(c claim, cause error) *heldJob {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	job := o.jobs[c.JobID]
-	if job == nil || job.Token != c.Token || job.phase == finished {
+	if job == nil || job.Token != c.Token || job.phase == finished || job.phase == releasing {
 		return nil
 	}
 	if cause == ErrOwnershipLost {
@@ -159,11 +160,25 @@ func (o *ownership) distrust(before time.Duration) []*heldJob {
 	return all
 }
 
-// forget drops a prefetched job that has been given back.
+// release marks everything prefetched as being given back, and returns how many that are.
+func (o *ownership) release() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := 0
+	for _, job := range o.jobs {
+		if job.phase == prefetched {
+			job.phase = releasing
+			n++
+		}
+	}
+	return n
+}
+
+// forget drops a job that has been given back.
 func (o *ownership) forget(jobID int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if job := o.jobs[jobID]; job != nil && job.phase == prefetched {
+	if job := o.jobs[jobID]; job != nil && job.phase == releasing {
 		delete(o.jobs, jobID)
 	}
 }

@@ -18,18 +18,20 @@ func persist[T any](ctx context.Context, w *Worker, call func(context.Context) (
 	return persistUnless(ctx, w, func(error) bool { return false }, call)
 }
 
-// persistUnless is persist that also ends with an error that giveUp accepts.
+// persistUnless is persist that also ends with an error that giveUp accepts, which says nothing about the database's health.
 func persistUnless[T any](ctx context.Context, w *Worker, giveUp func(error) bool, call func(context.Context) (T, error)) (T, error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 10*time.Second
 	for {
 		result, err := attempt(ctx, w.clock, w.config.CommandTimeout, call)
-		if ctx.Err() == nil || err == nil {
-			w.health.record(err)
+		if err == nil {
+			w.health.record(nil)
+			return result, nil
 		}
-		if err == nil || ctx.Err() != nil || giveUp(err) {
+		if ctx.Err() != nil || giveUp(err) {
 			return result, err
 		}
+		w.health.record(err)
 		if ended := w.clock.Sleep(ctx, wait.NextBackOff()); ended != nil {
 			return result, err
 		}

@@ -101,6 +101,10 @@ func bounded[T any](ctx context.Context, c clock.Clock, call func(context.Contex
 		return r.value, r.err
 	case <-ctx.Done():
 	}
+	if cause := context.Cause(ctx); cause == errReleaseTimeout || cause == errFlushTimeout || cause == errStopped {
+		var zero T
+		return zero, fmt.Errorf("%w (%w)", errCallTimeout, cause) // the stop has no time left to wait
+	}
 	timer := c.NewTimer(250 * time.Millisecond)
 	defer timer.Stop()
 	select {
@@ -206,6 +210,12 @@ func (p *procedures) fail(ctx context.Context, failures []failure) ([]answer, er
 // releaseAll releases everything still Fetched under the worker.
 func (p *procedures) releaseAll(ctx context.Context, workerID uuid.UUID) ([]answer, error) {
 	return query(ctx, p, "chokaq.ReleaseJobs", scanAnswer, sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)))
+}
+
+// releaseNamed releases the claims named, and tells of each.
+func (p *procedures) releaseNamed(ctx context.Context, workerID uuid.UUID, claims []claim) ([]answer, error) {
+	return query(ctx, p, "chokaq.ReleaseJobs", scanAnswer,
+		sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("Jobs", jsonText(claims)))
 }
 
 func scanAnswer(rows *sql.Rows) (answer, error) {

@@ -150,6 +150,9 @@ func (p *processor) handle(ctx context.Context, job *heldJob) (err, cause error)
 	if h == nil {
 		return fmt.Errorf("this worker has no handler for job type %q", job.info.Type), nil
 	}
+	if ctx.Err() != nil { // its start was settled after the end of the grace period: it has run no code, and runs none
+		return MarkSafeToRetry(fmt.Errorf("the handler was not run: %w", context.Cause(ctx))), context.Cause(ctx)
+	}
 	if h.timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = withTimeout(ctx, p.w.clock, h.timeout, ErrHandlerTimeout)

@@ -59,21 +59,26 @@ func (s *shutdown) run() error {
 		w.stopHandlers(ErrShutdown)
 		s.wait(handlersDone, w.config.CancellationPeriod)
 	}
+	canceled := s.elapsed()
 	notReleased := <-released
+	if s.elapsed() > canceled { // a start that was settled only now has launched nothing that runs, but its outcome is on its way
+		s.wait(handlersDone, min(w.config.CancellationPeriod, w.config.PrefetchedJobReleaseTimeout+w.config.CancellationPeriod-s.elapsed()))
+	}
 
 	abandoned := w.owned.in(running)
 	for _, job := range abandoned {
 		w.log.Error("a handler did not return; it is abandoned, and zombie rescue will move its job to the dead-letter queue",
 			event("job.abandoned"), jobFields(job.info))
 	}
+	flushBy := s.elapsed() + w.config.FlushTimeout
 	s.step("shutdown 7/7: storing the last outcomes", "shutdown.flush", zap.Int("outcomes", len(w.owned.in(finished))), zap.Int("abandoned", len(abandoned)))
 	unstored := s.flush()
 
 	w.stopHandlers(ErrShutdown)
-	s.stopBeating(ErrShutdown)
+	s.stopBeating(errStopped)
 	<-s.beaten
 	s.stopStoring(ErrShutdown)
-	return s.report(abandoned, unstored, notReleased)
+	return s.report(abandoned, unstored, notReleased, flushBy)
 }
 
 // release is step 4. It returns the rows that it could not give back.
@@ -86,19 +91,37 @@ func (s *shutdown) release() []*heldJob {
 	go func() { drained <- s.fence(within) }()
 	<-s.claimed
 	<-s.processed
-	rows := w.owned.in(prefetched)
-	s.step("shutdown 4/7: no more starts; releasing what has not started", "shutdown.releasing", zap.Int("prefetched", len(rows)))
+	s.step("shutdown 4/7: no more starts; releasing what has not started", "shutdown.releasing", zap.Int("prefetched", w.owned.release()))
 
 	err := <-drained
 	var answers []answer
+	calls := 0
 	if err == nil {
-		answers, err = persist(within, w, func(ctx context.Context) ([]answer, error) { return w.procedures.releaseAll(ctx, w.id) })
+		answers, err = persist(within, w, func(ctx context.Context) ([]answer, error) {
+			calls++
+			return w.procedures.releaseAll(ctx, w.id)
+		})
 	}
+	released := len(answers)
 	for _, a := range answers {
 		w.owned.forget(a.JobID)
 	}
-	w.stats.released.Add(int64(len(answers)))
-	left := w.owned.in(prefetched)
+	if unsure := w.owned.in(releasing); err == nil && calls > 1 && len(unsure) > 0 {
+		// An earlier call may have released them and its answer was lost: ask by name.
+		claims := make([]claim, 0, maxBatch)
+		for _, job := range unsure[:min(len(unsure), maxBatch)] {
+			claims = append(claims, job.claim)
+		}
+		named, asked := persist(within, w, func(ctx context.Context) ([]answer, error) { return w.procedures.releaseNamed(ctx, w.id, claims) })
+		for _, a := range named {
+			if asked == nil && (a.Result == "Released" || a.Result == "AlreadyReleased") {
+				released++
+				w.owned.forget(a.JobID)
+			}
+		}
+	}
+	w.stats.released.Add(int64(released))
+	left := w.owned.in(releasing)
 	if err != nil {
 		if token := w.claimer.unsettled.Load(); token != nil {
 			s.unsettledClaim = *token
@@ -107,7 +130,7 @@ func (s *shutdown) release() []*heldJob {
 			zap.Error(err), jobIDs("jobs", left), zap.Stringer("unsettled_claim_token", s.unsettledClaim))
 		return left
 	}
-	s.step("shutdown 4/7: prefetched jobs are Pending again", "shutdown.released", zap.Int("released", len(answers)), jobIDs("lost_before", left))
+	s.step("shutdown 4/7: prefetched jobs are Pending again", "shutdown.released", zap.Int("released", released), jobIDs("lost_before", left))
 	for _, job := range left { // not Fetched under this worker any more: recovery or a cancellation had them
 		w.owned.remove(job)
 	}
@@ -143,14 +166,13 @@ func (s *shutdown) fence(within context.Context) error {
 	return err
 }
 
-func (s *shutdown) sayNow(state string, within time.Duration) error {
-	_, err := attempt(s.base, s.w.clock, within, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.w.procedures.setWorkerState(ctx, s.w.id, state)
-	})
-	return err
+func (s *shutdown) sayNow(state string, within time.Duration, cause error) error {
+	ctx, stop := withTimeout(s.base, s.w.clock, within, cause)
+	defer stop()
+	return s.w.procedures.setWorkerState(ctx, s.w.id, state)
 }
 
-func (s *shutdown) report(abandoned []*heldJob, unstored []outcome, notReleased []*heldJob) error {
+func (s *shutdown) report(abandoned []*heldJob, unstored []outcome, notReleased []*heldJob, flushBy time.Duration) error {
 	w := s.w
 	report := &ShutdownError{UnsettledClaim: s.unsettledClaim}
 	for _, job := range abandoned {
@@ -163,7 +185,7 @@ func (s *shutdown) report(abandoned []*heldJob, unstored []outcome, notReleased 
 		report.NotReleased = append(report.NotReleased, job.info)
 	}
 	if len(unstored) == 0 && len(notReleased) == 0 && s.unsettledClaim == uuid.Nil { // otherwise the database is away: do not wait for it once more
-		if err := s.sayNow("stopped", min(time.Second, w.config.FlushTimeout)); err != nil {
+		if err := s.sayNow("stopped", min(time.Second, flushBy-s.elapsed()), errFlushTimeout); err != nil {
 			w.log.Warn("the worker could not say that it has stopped; it will show as gone", event("shutdown.stopped_unsaid"), zap.Error(err))
 		}
 	}

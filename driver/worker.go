@@ -30,6 +30,8 @@ type Worker struct {
 	health     *health
 	owned      *ownership
 	timeouts   recoveryTimeouts
+	// registering: the database has been asked to register the worker, and may have done so.
+	registering bool
 
 	prefetch       chan *heldJob
 	claimer        *claimer
@@ -105,6 +107,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	if err := w.prepare(ctx); err != nil {
+		w.unregister(ctx)
 		if ctx.Err() != nil && !errors.Is(err, ErrConfig) && !errors.Is(err, ErrSchema) {
 			return nil // stopped before it had begun: it holds nothing
 		}
@@ -122,6 +125,7 @@ func (w *Worker) prepare(ctx context.Context) error {
 			return checkInstallation(ctx, w.procedures)
 		})
 		if err == nil {
+			w.registering = true
 			w.timeouts, err = attempt(ctx, w.clock, w.config.CommandTimeout, func(ctx context.Context) (recoveryTimeouts, error) {
 				return w.procedures.register(ctx, w.registration())
 			})
@@ -137,6 +141,18 @@ func (w *Worker) prepare(ctx context.Context) error {
 		if w.clock.Sleep(ctx, wait.NextBackOff()) != nil {
 			return err
 		}
+	}
+}
+
+// unregister says that a worker which may have registered and does not run has stopped. It does not insist.
+func (w *Worker) unregister(ctx context.Context) {
+	if !w.registering {
+		return
+	}
+	within, stop := withTimeout(context.WithoutCancel(ctx), w.clock, min(time.Second, w.config.FlushTimeout), errFlushTimeout)
+	defer stop()
+	if err := w.procedures.setWorkerState(within, w.id, "stopped"); err != nil {
+		w.log.Warn("the worker could not say that it has stopped; it will show as gone", event("shutdown.stopped_unsaid"), zap.Error(err))
 	}
 }
 
