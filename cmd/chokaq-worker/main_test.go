@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait for something that must come.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // runAsWorker makes the test binary behave as chokaq-worker: for tests of processes, and for the demo, which starts itself.
 const runAsWorker = "RUN_AS_CHOKAQ_WORKER"

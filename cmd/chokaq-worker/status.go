@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +66,15 @@ func (a *app) printRecovery(to io.Writer, recovery []record) error {
 		if r.get("SecondsSinceLastRun") != nil {
 			ago = age(r.get("SecondsSinceLastRun")) + " ago"
 		}
-		rows = append(rows, []string{r.text("ProcedureName"), ago, r.text("LastRowsMoved"), r.text("RunsLastHour"), r.text("RowsMovedLastHour"), r.text("LastProgramName")})
+		rows = append(rows, []string{r.text("ProcedureName"), ago, r.text("LastRowsMoved"), r.text("RunsLastHour"), r.text("RowsMovedLastHour"), programName(r.text("LastProgramName"))})
 	}
 	return a.printTable(to, []string{"Procedure", "Last run", "Moved", "Runs/h", "Moved/h", "By"}, rows, map[string]int{"By": 20})
+}
+
+// programName leaves out which step of which job it was.
+func programName(text string) string {
+	if strings.HasPrefix(text, "SQLAgent") {
+		return "SQL Server Agent"
+	}
+	return text
 }
