@@ -117,22 +117,24 @@ func TestGracePeriodEnds(t *testing.T) {
 	t.Parallel()
 	_, dsn := newQueue(t)
 	stuck, wait := fifo(t)
-	for _, jobType := range []string{"stuck", "safe"} {
+	for _, jobType := range []string{"stuck", "safe", "again"} {
 		call(t, dsn, "enqueue", "--type", jobType).want(t, 0)
 	}
 	script := `sh -c 'trap "" TERM; echo $$ >` + stuck + `; while :; do sleep 0.01; done'`
 	worker := spawn(t, nil, []string{"CHOKAQ_DSN=" + dsn}, "run", "--handler", "stuck="+script, "--handler", "safe[safe-to-retry]="+script,
-		"--sqlserver-worker-shutdown-grace-period", "10ms", "--program-kill-after", "100ms", "--cancellation-period", "30s")
-	wait()
-	wait()
+		"--handler", "again="+strings.Replace(script, `trap ""`, `trap "exit 75"`, 1),
+		"--sqlserver-worker-shutdown-grace-period", "10ms", "--program-kill-after", "2s", "--cancellation-period", "1m")
+	for range 3 {
+		wait()
+	}
 	worker.signal(t, syscall.SIGINT)
 	worker.end(t).want(t, 0, `"event":"shutdown.handlers_canceled"`)
 	dead := call(t, dsn, "dlq", "list", "--json").list(t)
 	if len(dead) != 1 || dead[0]["jobType"] != "stuck" || dead[0]["reason"] != "Interrupted" || !strings.Contains(fmt.Sprint(dead[0]["error"]), "signal: killed") {
 		t.Errorf("%v", dead)
 	}
-	if n := number(t, dsn, "SELECT COUNT(*) FROM chokaq.Jobs WHERE State = 0 AND JobType = N'safe'"); n != 1 {
-		t.Errorf("%d safe jobs are pending", n)
+	if n := number(t, dsn, "SELECT COUNT(*) FROM chokaq.Jobs WHERE State = 0 AND JobType IN (N'safe', N'again')"); n != 2 {
+		t.Errorf("%d jobs that may be repeated are pending", n)
 	}
 }
 
