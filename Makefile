@@ -7,7 +7,7 @@ COMPOSE  = docker compose -f docker-compose.mssql.yml
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos lint build bench up down test-mssql
+.PHONY: help demo test chaos protocol lint build bench up down test-mssql
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ test: ## Run every test with the race detector, on sqlsim (or on the server in C
 
 chaos: ## Stop, kill, freeze and cut off real workers at random; ROUNDS=200 rounds by default, SEED=n to repeat
 	ROUNDS=$${ROUNDS:-200} $(GO) test -count 1 -timeout 6h -v -run TestChaos ./integration/chaos
+
+protocol: ## Visit every state of the shutdown protocol's model and check its invariants
+	$(GO) test -count 1 -v ./integration/protocol
 
 lint: ## Check format, vet and staticcheck
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt-ed:"; echo "$$bad"; exit 1; fi

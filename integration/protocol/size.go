@@ -1,0 +1,6 @@
+//go:build !race
+
+package protocol
+
+// Jobs in the model.
+const Jobs = 2
