@@ -49,6 +49,7 @@ type schema struct {
 	name    string
 	owner   *principal
 	objects map[string]*object // by folded name
+	leaving map[string]*object // dropped by transactions that have not ended
 	types   map[string]*userType
 }
 
@@ -407,22 +408,73 @@ func (p *planner) lookup(name tsql.ObjectName) (*object, error) {
 			return nil, nil
 		}
 	}
-	p.srv.mu.RLock()
-	defer p.srv.mu.RUnlock()
 	key := foldName(name.Name)
-	if name.Schema != "" {
-		s := db.schemaNamed(name.Schema)
-		if s == nil {
-			return nil, nil
-		}
-		return s.objects[key], nil
+	schemas := []string{name.Schema}
+	if name.Schema == "" {
+		schemas = []string{p.defaultSchema(db), "dbo"}
 	}
-	if s := db.schemaNamed(p.defaultSchema(db)); s != nil {
-		if o := s.objects[key]; o != nil {
+	for _, n := range schemas {
+		p.srv.mu.RLock()
+		s := db.schemaNamed(n)
+		p.srv.mu.RUnlock()
+		if s == nil {
+			continue
+		}
+		if o, err := p.settled(s, key); o != nil || err != nil {
+			return o, err
+		}
+	}
+	return nil, nil
+}
+
+// settled finds an object by its folded name. One that is no table is waited for while a
+// transaction of others makes, changes or drops it; tables are, when they are locked.
+func (p *planner) settled(s *schema, key string) (*object, error) {
+	for {
+		p.srv.mu.RLock()
+		o, gone := s.objects[key], s.leaving[key]
+		p.srv.mu.RUnlock()
+		at := o
+		if at == nil {
+			at = gone
+		}
+		if at == nil || at.table != nil {
+			return o, nil
+		}
+		if err := p.srv.store.AwaitObject(p.ctx(), p.owner, at.db.id, at.id, p.lockWait()); err != nil {
+			return nil, err
+		}
+		p.srv.mu.RLock()
+		same := s.objects[key] == o && s.leaving[key] == gone
+		p.srv.mu.RUnlock()
+		if same {
 			return o, nil
 		}
 	}
-	return db.schemaNamed("dbo").objects[key], nil
+}
+
+// lockWait is LOCK_TIMEOUT; negative without one.
+func (p *planner) lockWait() time.Duration {
+	if p.sess.settings.lockTimeout < 0 {
+		return -1
+	}
+	return time.Duration(p.sess.settings.lockTimeout) * time.Millisecond
+}
+
+// create makes an object that is no table part of the catalog. Others wait for the end of
+// the transaction when they name it.
+func (p *planner) create(ctx context.Context, tx *storage.Txn, o *object) error {
+	p.srv.mu.Lock()
+	o.id = o.db.newObjectID()
+	if o.module != nil {
+		o.module.id = o.id
+	}
+	p.srv.mu.Unlock()
+	if err := tx.LockObject(ctx, o.db.id, o.id); err != nil {
+		return err
+	}
+	p.srv.alter(tx, func() { o.db.addObject(o) }, func() { o.db.removeObject(o) })
+	return nil
 }
 
 // resolveObject is lookup that follows synonyms.
@@ -449,11 +501,7 @@ func (p *planner) lookupPinned(name tsql.ObjectName) (*object, error) {
 		if err != nil || o == nil || p.pins == 0 || o.table == nil || o.table.temporary {
 			return o, err
 		}
-		wait := time.Duration(p.sess.settings.lockTimeout) * time.Millisecond
-		if p.sess.settings.lockTimeout < 0 {
-			wait = -1
-		}
-		if err := p.srv.store.PinTable(p.ctx(), p.owner, o.table.data, wait); err != nil {
+		if err := p.srv.store.PinTable(p.ctx(), p.owner, o.table.data, p.lockWait()); err != nil {
 			return nil, err
 		}
 		// It may have been dropped or renamed while that was waited for.

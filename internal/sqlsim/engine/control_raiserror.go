@@ -9,6 +9,9 @@ import (
 	"github.com/chokaq/chokaq/internal/sqlsim/value"
 )
 
+// plainPlaceholders turns the placeholders of sys.messages into those of RAISERROR.
+var plainPlaceholders = strings.NewReplacer("%.*ls", "%s", "%.*hs", "%s", "%ls", "%s", "%hs", "%s", "%S_MSG", "%s")
+
 // raiseError runs RAISERROR.
 func (s *Session) raiseError(ctx context.Context, fr *frame, st *tsql.RaiseError) error {
 	msg, err := fr.eval(ctx, st.Message, value.Type{})
@@ -43,12 +46,12 @@ func (s *Session) raiseError(ctx context.Context, fr *frame, st *tsql.RaiseError
 			return sqlError(2732, 16, 1, "Error number %d is invalid. The number must be from 13000 through 2147483647 and it cannot be 50000.", n)
 		}
 		if known, ok := systemMessages[n]; ok {
-			if text, err = formatMessage(known, args); err != nil {
+			if text, err = formatMessage(plainPlaceholders.Replace(known.text), args); err != nil {
 				return err
 			}
 			number = int32(n)
 			if severity.Int() < 0 { // the message's own
-				severity = value.NewInt(value.Int, 16)
+				severity = value.NewInt(value.Int, int64(known.severity))
 			}
 			break
 		}

@@ -72,9 +72,10 @@ func (p *planner) execCreateModule(ctx context.Context, fr *frame, st *tsql.Crea
 		return err
 	}
 	kind := moduleKind(st.Kind)
-	p.srv.mu.RLock()
-	existing := sch.objects[foldName(st.Name.Name)]
-	p.srv.mu.RUnlock()
+	existing, err := p.settled(sch, foldName(st.Name.Name))
+	if err != nil {
+		return err
+	}
 	if existing != nil {
 		same := existing.kind == kind || strings.Contains("FN IF TF", existing.kind) && strings.Contains("FN IF TF", kind)
 		switch {
@@ -158,17 +159,15 @@ func (p *planner) execCreateModule(ctx context.Context, fr *frame, st *tsql.Crea
 		return p.installTrigger(ctx, tx, st, o, existing)
 	}
 	if existing != nil {
+		if err := tx.LockObject(ctx, db.id, existing.id); err != nil {
+			return err
+		}
 		old, modified := existing.module, existing.modified
 		m.id = existing.id
 		p.srv.alter(tx, func() { existing.module, existing.modified = m, now }, func() { existing.module, existing.modified = old, modified })
 		return nil
 	}
-	p.srv.alter(tx, func() {
-		o.id = db.newObjectID()
-		m.id = o.id
-		db.addObject(o)
-	}, func() { db.removeObject(o) })
-	return nil
+	return p.create(ctx, tx, o)
 }
 
 // checkModule plans views and inline functions at once, as the server does.

@@ -287,11 +287,7 @@ func (p *planner) execSequence(ctx context.Context, st *tsql.CreateSequence) err
 	s.current = s.start
 	now := p.srv.clock.Now().UTC()
 	o := &object{db: db, schema: sch, name: st.Name.Name, kind: "SO", created: now, modified: now, sequence: s}
-	p.srv.alter(tx, func() {
-		o.id = db.newObjectID()
-		db.addObject(o)
-	}, func() { db.removeObject(o) })
-	return nil
+	return p.create(ctx, tx, o)
 }
 
 func sequenceRange(t value.Type) (lo, hi int64) {
@@ -415,11 +411,7 @@ func (p *planner) execCreateSynonym(ctx context.Context, st *tsql.CreateSynonym)
 	if o.target.Database == "" && o.target.Schema == "" {
 		o.target.Schema = sch.name
 	}
-	p.srv.alter(tx, func() {
-		o.id = db.newObjectID()
-		db.addObject(o)
-	}, func() { db.removeObject(o) })
-	return nil
+	return p.create(ctx, tx, o)
 }
 
 // --- DROP ---
@@ -544,11 +536,27 @@ func (p *planner) dropOne(ctx context.Context, st *tsql.DropObject, name tsql.Ob
 	if o.table != nil {
 		return p.dropTable(ctx, o, name)
 	}
+	if err := tx.LockObject(ctx, o.db.id, o.id); err != nil {
+		return err
+	}
 	grants, properties := db.grants, o.db.properties
+	key := foldName(o.name)
+	tx.OnCommit(func() {
+		p.srv.mu.Lock()
+		if o.schema.leaving[key] == o {
+			delete(o.schema.leaving, key)
+		}
+		p.srv.mu.Unlock()
+	})
 	p.srv.alter(tx, func() {
 		o.db.removeObject(o)
 		o.db.forgetGrants(o.id)
+		if o.schema.leaving == nil {
+			o.schema.leaving = map[string]*object{}
+		}
+		o.schema.leaving[key] = o
 	}, func() {
+		delete(o.schema.leaving, key)
 		o.db.addObject(o)
 		o.db.grants, o.db.properties = grants, properties
 	})

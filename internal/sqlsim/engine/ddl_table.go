@@ -912,11 +912,9 @@ func (p *planner) schemaFor(name tsql.ObjectName, permission string) (*database,
 // taken or given up, but not committed, is waited for.
 func (p *planner) nameFree(ctx context.Context, tx *storage.Txn, s *schema, name tsql.ObjectName) error {
 	for {
-		p.srv.mu.RLock()
-		o := s.objects[foldName(name.Name)]
-		p.srv.mu.RUnlock()
-		if o == nil {
-			return nil
+		o, err := p.settled(s, foldName(name.Name))
+		if o == nil || err != nil {
+			return err
 		}
 		if o.table != nil && o.table.data != nil && !tx.TryLockTable(o.table.data, storage.ModeSchS, storage.ForStatement) {
 			if err := tx.LockTable(ctx, o.table.data, storage.ModeSchS, storage.ForStatement); err != nil {

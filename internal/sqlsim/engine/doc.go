@@ -36,9 +36,9 @@
 //
 // There are no pages: PAGLOCK locks the table. Plans follow fixed rules and not statistics
 // (plan_access.go): the same query reads the same index however many rows there are. An
-// UPDATE or DELETE finds all its rows, with U locks, before it changes the first. A new
-// procedure, view or sequence is visible to others before its transaction commits; a new
-// or changed table is not, they wait for its lock.
+// UPDATE or DELETE finds all its rows, with U locks, before it changes the first. What a
+// transaction makes, changes or drops is waited for by whoever names it, but the catalog
+// views show it at once.
 //
 // The numbers of CHECKSUM, BINARY_CHECKSUM and RAND are not SQL Server's, whose
 // algorithms are not documented. The server's time zone is UTC. A FAST_FORWARD cursor

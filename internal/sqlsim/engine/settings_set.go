@@ -96,7 +96,7 @@ func (s *Session) setOne(fr *frame, st *tsql.SetOption, name string, v value.Val
 			return err
 		}
 		if n < 1 || n > 7 {
-			return sqlError(2744, 16, 1, "The SET DATEFIRST value must be from 1 to 7.")
+			return sqlError(2742, 16, 1, "SET DATEFIRST %d is out of range.", n)
 		}
 		set.dateFirst = int(n)
 	case "LANGUAGE":

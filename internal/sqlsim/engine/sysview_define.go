@@ -70,6 +70,8 @@ func sysValue(x any, t value.Type) value.Value {
 		return value.NewInt(t.Kind, n)
 	case int:
 		return sysInt(int64(x), t)
+	case uint8:
+		return sysInt(int64(x), t)
 	case int32:
 		return sysInt(int64(x), t)
 	case int64:

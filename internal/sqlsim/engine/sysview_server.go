@@ -212,7 +212,11 @@ func init() {
 			}
 		}
 	})
-	defineView("sys.messages", "message_id int, language_id smallint, severity tinyint, is_event_logged bit, text str", func(v *viewer, add func(...any)) {})
+	defineView("sys.messages", "message_id int, language_id smallint, severity tinyint, is_event_logged bit, text str", func(v *viewer, add func(...any)) {
+		for n, m := range systemMessages {
+			add(n, 1033, m.severity, m.severity >= 19 || n == 1205, m.text)
+		}
+	})
 	defineView("sys.syslanguages", "langid smallint, dateformat kind3, datefirst tinyint, upgrade int, name sysname, alias sysname, months str, shortmonths str, days str, lcid int, msglangid smallint", func(v *viewer, add func(...any)) {
 		for _, l := range value.Languages {
 			add(l.ID, l.DateFormat, l.DateFirst, 0, l.Name, l.Alias, strings.Join(l.Months[:], ","), strings.Join(l.Short[:], ","), strings.Join(l.Days[:], ","), l.LCID, l.LCID)
