@@ -10,7 +10,7 @@ import (
 	"github.com/chokaq/chokaq/internal/sqlsim/value"
 )
 
-// dbcc runs DBCC CHECKIDENT, and the commands that empty caches, of which there are none
+// dbcc runs DBCC CHECKIDENT, OPENTRAN and INPUTBUFFER, and the commands that empty caches, of which there are none
 // here. Every other command is refused by name.
 func (s *Session) dbcc(ctx context.Context, fr *frame, st *tsql.DBCC) error {
 	quiet := false
@@ -25,6 +25,15 @@ func (s *Session) dbcc(ctx context.Context, fr *frame, st *tsql.DBCC) error {
 		if info, err = s.checkIdent(ctx, fr, st); err != nil {
 			return err
 		}
+	case "OPENTRAN":
+		var err error
+		if info, err = s.openTransaction(); err != nil {
+			return err
+		}
+	case "INPUTBUFFER":
+		if err := s.inputBuffer(ctx, fr, st); err != nil {
+			return err
+		}
 	default:
 		return tsql.Unsupported(st.Line, "DBCC %s", st.Command)
 	}
@@ -33,7 +42,7 @@ func (s *Session) dbcc(ctx context.Context, fr *frame, st *tsql.DBCC) error {
 		return nil
 	}
 	for _, text := range info {
-		if err := fr.sink.Message(s.locate(fr, st, sqlError(7998, 0, 1, "%s", text))); err != nil {
+		if err := fr.sink.Message(s.locate(fr, st, sqlError(map[bool]int32{true: 7998, false: 7968}[st.Command == "CHECKIDENT"], 0, 1, "%s", text))); err != nil {
 			return err
 		}
 	}

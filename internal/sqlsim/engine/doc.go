@@ -41,6 +41,7 @@
 // views show it at once.
 //
 // The numbers of CHECKSUM, BINARY_CHECKSUM and RAND are not SQL Server's, whose
-// algorithms are not documented. The server's time zone is UTC. A FAST_FORWARD cursor
+// algorithms are not documented. The sizes of sp_spaceused are estimates, and
+// sys.dm_os_wait_stats is there for its names only. The server's time zone is UTC. A FAST_FORWARD cursor
 // reads its rows when it is opened.
 package engine

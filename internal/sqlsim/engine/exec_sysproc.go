@@ -57,17 +57,23 @@ func init() {
 			return roleMemberProc(c, f, a, "DROP")
 		},
 		"sp_who":              whoProc,
-		"sp_who2":             whoProc,
+		"sp_who2":             who2Proc,
+		"sp_lock":             lockProc,
+		"sp_spaceused":        spaceUsedProc,
 		"sp_recompile":        existsProc,
 		"sp_refreshview":      existsProc,
 		"sp_refreshsqlmodule": existsProc,
 		"sp_updatestats":      func(context.Context, *frame, []procArg, Sink) (int32, error) { return 0, nil },
-		"sp_help": func(context.Context, *frame, []procArg, Sink) (int32, error) {
-			return 0, tsql.Unsupported(0, "sp_help; use the catalog views")
-		},
-		"sp_tableoption": func(context.Context, *frame, []procArg, Sink) (int32, error) {
-			return 0, tsql.Unsupported(0, "sp_tableoption")
-		},
+		"sp_help":             helpProc,
+	}
+	// These exist on a server; to say that they do not would mislead.
+	for _, n := range strings.Fields(`sp_tableoption sp_helpindex sp_helpdb sp_helpconstraint sp_helpfile sp_helpuser sp_helprole sp_helprolemember
+sp_helprotect sp_helplogins sp_helptrigger sp_helpstats sp_helpsrvrolemember sp_columns sp_tables sp_pkeys sp_fkeys sp_statistics sp_stored_procedures sp_depends sp_configure
+sp_dboption sp_changedbowner sp_changeobjectowner sp_addlogin sp_adduser sp_addrole sp_monitor sp_serveroption sp_estimate_data_compression_savings sp_attach_db sp_detach_db
+sp_createstats sp_autostats sp_procoption sp_readerrorlog xp_readerrorlog sp_cycle_errorlog sp_send_dbmail sp_MSforeachtable sp_MSforeachdb`) {
+		systemProcs[foldName(n)] = func(context.Context, *frame, []procArg, Sink) (int32, error) {
+			return 0, tsql.Unsupported(0, "the system procedure %s", n)
+		}
 	}
 }
 
@@ -435,39 +441,6 @@ func roleMemberProc(ctx context.Context, fr *frame, list []procArg, action strin
 		return 1, err
 	}
 	return 0, nil
-}
-
-// whoProc is sp_who: the sessions, and who blocks whom.
-func whoProc(ctx context.Context, fr *frame, list []procArg, sink Sink) (int32, error) {
-	p := fr.sess.planner()
-	str := value.Type{Kind: value.NVarChar, Length: 128, Collation: p.db.collation}
-	small := value.Type{Kind: value.SmallInt}
-	if err := sink.Columns([]Column{{Name: "spid", Type: small}, {Name: "ecid", Type: small}, {Name: "status", Type: str}, {Name: "loginame", Type: str}, {Name: "hostname", Type: str}, {Name: "blk", Type: str}, {Name: "dbname", Type: str}, {Name: "cmd", Type: str}, {Name: "request_id", Type: value.Type{Kind: value.Int}}}); err != nil {
-		return 1, err
-	}
-	v := &viewer{p: p, db: p.db}
-	blocked := map[int]int{}
-	for _, l := range p.srv.store.Locks.List() {
-		if len(l.BlockedBy) > 0 {
-			blocked[l.Session] = l.BlockedBy[0]
-		}
-	}
-	n := int64(0)
-	for _, s := range v.visibleSessions() {
-		n++
-		status := "sleeping"
-		if blocked[s.party.ID] > 0 {
-			status = "suspended"
-		}
-		name := ""
-		if db := s.current.Load(); db != nil {
-			name = db.name
-		}
-		if err := sink.Row([]value.Value{value.NewInt(value.SmallInt, int64(s.party.ID)), value.NewInt(value.SmallInt, 0), text(status), text(s.original.name), text(s.client.HostName), text(value.NewInt(value.Int, int64(blocked[s.party.ID])).String()), text(name), text("AWAITING COMMAND"), value.NewInt(value.Int, 0)}); err != nil {
-			return 1, err
-		}
-	}
-	return 0, sink.Done(CommandSelect, n, true)
 }
 
 // existsProc is a procedure that only has an effect on a real server's caches.

@@ -344,6 +344,9 @@ func (b *selectBinder) bindTableRef(it *fromItem, s *tsql.TableRef) ([]scopeCol,
 		return nil, err
 	}
 	if o == nil {
+		if foldName(s.Name.Schema) == "sys" && missingSystemViews[foldName(s.Name.Name)] {
+			return nil, tsql.Unsupported(s.Line, "sys.%s", s.Name.Name)
+		}
 		return nil, errInvalidObject(s.Name)
 	}
 	switch o.kind {

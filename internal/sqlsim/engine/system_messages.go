@@ -271,6 +271,8 @@ var systemMessages = map[int64]systemMessage{
 	6115:  {16, "KILL command cannot be used inside user transactions."},
 	6401:  {16, "Cannot roll back %.*ls. No transaction or savepoint of that name was found."},
 	7202:  {11, "Could not find server '%.*ls' in sys.servers. Verify that the correct server name was specified. If necessary, execute the stored procedure sp_addlinkedserver to add the server to sys.servers."},
+	7955:  {16, "Invalid SPID %d specified."},
+	7968:  {10, "Transaction information for database '%.*ls'."},
 	7997:  {16, "'%.*ls' does not contain an identity column."},
 	7998:  {16, "Checking identity information: current identity value '%.*hs', current column value '%.*hs'."},
 	7999:  {16, "Could not find any index named '%.*ls' for table '%.*ls'."},
