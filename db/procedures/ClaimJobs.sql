@@ -111,20 +111,23 @@ BEGIN
                 FROM chokaq.Queues AS q WITH (ROWLOCK, UPDLOCK, READCOMMITTEDLOCK)
                 WHERE q.Queue = @Queue;
 
-                /* Fetched before Processing: a row that moves on in between is counted twice, never missed. */
-                SELECT @Active = COUNT(*)
-                FROM (SELECT TOP (@ConcurrencyLimit) f.JobId
-                      FROM chokaq.Jobs AS f WITH (INDEX (IX_Jobs_Fetched), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
-                      WHERE f.State = 1 AND f.Queue = @Queue) AS c;
-                SELECT @Active = @Active + COUNT(*)
-                FROM (SELECT TOP (@ConcurrencyLimit) p.JobId
-                      FROM chokaq.Jobs AS p WITH (INDEX (IX_Jobs_Processing), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
-                      WHERE p.State = 2 AND p.Queue = @Queue) AS c;
-
                 IF @IsPaused = 1
                     SET @Take = 0;
-                ELSE IF @ConcurrencyLimit - @Active < @Take
-                    SET @Take = @ConcurrencyLimit - @Active;
+                ELSE IF @ConcurrencyLimit IS NOT NULL  /* it may have been lifted meanwhile */
+                BEGIN
+                    /* Fetched before Processing: a row that moves on in between is counted twice, never missed. */
+                    SELECT @Active = COUNT(*)
+                    FROM (SELECT TOP (@ConcurrencyLimit) f.JobId
+                          FROM chokaq.Jobs AS f WITH (INDEX (IX_Jobs_Fetched), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
+                          WHERE f.State = 1 AND f.Queue = @Queue) AS c;
+                    SELECT @Active = @Active + COUNT(*)
+                    FROM (SELECT TOP (@ConcurrencyLimit) p.JobId
+                          FROM chokaq.Jobs AS p WITH (INDEX (IX_Jobs_Processing), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
+                          WHERE p.State = 2 AND p.Queue = @Queue) AS c;
+
+                    IF @ConcurrencyLimit - @Active < @Take
+                        SET @Take = @ConcurrencyLimit - @Active;
+                END;
             END;
 
             SET @Above = 11;
