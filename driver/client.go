@@ -35,7 +35,7 @@ func Open(dsn string) (*Client, error) {
 		return nil, fmt.Errorf("%w: the data source name cannot be parsed: %v; accepted: sqlserver://user:password@host:1433?database=name", ErrConfig, err)
 	}
 	if config.Database == "" {
-		return nil, fmt.Errorf("%w: the data source name names no database; accepted: sqlserver://user:password@host:1433?database=name", ErrConfig)
+		return nil, fmt.Errorf("%w: the data source name names no database, or is not one; accepted: sqlserver://user:password@host:1433?database=name", ErrConfig)
 	}
 	if config.AppName == "" || config.AppName == "go-mssqldb" {
 		config.AppName = "chokaq"

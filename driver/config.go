@@ -158,7 +158,7 @@ func (c *WorkerConfig) checkTimeouts(recovery recoveryTimeouts) error {
 		value time.Duration
 	}{{"Recovery.FetchedJobTimeout", recovery.FetchedJob}, {"Recovery.ProcessingZombieTimeout", recovery.ProcessingZombie}} {
 		if c.HeartbeatInterval > t.value/3 {
-			faults = append(faults, fmt.Errorf("HeartbeatInterval is %v and %s is %v (in the database, for the queues served): three heartbeats must fit into the timeout, or recovery takes away jobs that are running; lower the interval to %v or less, or raise the timeout with EXEC chokaq.SetSetting",
+			faults = append(faults, fmt.Errorf("HeartbeatInterval is %v and %s is %v (in the database, for the queues served): three heartbeats must fit into the timeout, or recovery takes away jobs that are running; lower the interval to %v or less, or raise the timeout (chokaq-worker settings set, or EXEC chokaq.SetSetting)",
 				c.HeartbeatInterval, t.name, t.value, t.value/3))
 		}
 	}

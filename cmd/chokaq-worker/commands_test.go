@@ -106,7 +106,7 @@ func TestAgentJobs(t *testing.T) {
 	if len(jobs) != 3 || fmt.Sprint(jobs[2]["schedule"]) != "every 30 seconds" {
 		t.Errorf("%v", jobs)
 	}
-	call(t, dsn, "agent-jobs", "install", "--reset-every", "1500ms").want(t, 1, "whole number of 1s")
+	call(t, dsn, "agent-jobs", "install", "--reset-every", "1500ms").want(t, 2, "--reset-every", "in steps of 1s")
 	call(t, dsn, "agent-jobs", "uninstall").want(t, 0, "are removed")
 	call(t, dsn, "agent-jobs", "status").want(t, 0, "no Agent jobs are installed")
 	call(t, dsn, "migrate", "up", "--agent-jobs").want(t, 0)

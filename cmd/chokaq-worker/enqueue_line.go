@@ -31,12 +31,16 @@ type jobLine struct {
 
 // parseJobLine reads a line; the error says what is not of the form. queue is for lines that name none.
 func parseJobLine(text []byte, queue string) (driver.NewJob, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark, as some editors put before the first line
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	var line jobLine
 	if err := decoder.Decode(&line); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("the JSON object is not ended")
+		}
+		if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
+			err = fmt.Errorf("not a JSON object: %w", err)
 		}
 		return driver.NewJob{}, errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}

@@ -152,7 +152,11 @@ func (a *app) migrateScriptCommand() *cobra.Command {
 			if output == "" || output == "-" {
 				return db.Script(a.stdout, version, withoutAgent)
 			}
-			return writeFile(output, func(w io.Writer) error { return db.Script(w, version, withoutAgent) })
+			if err := writeFile(output, func(w io.Writer) error { return db.Script(w, version, withoutAgent) }); err != nil {
+				return err
+			}
+			fmt.Fprintf(a.stderr, "%s is written; review it, and run it in the queue's database in SSMS or with sqlcmd -I -i %s\n", output, output)
+			return nil
 		},
 	}
 	c.Flags().StringVarP(&output, "output", "o", "", "file to write (default: standard output)")

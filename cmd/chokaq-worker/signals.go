@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // signals turns SIGTERM, SIGINT and SIGHUP (the terminal is gone) into the end of a context, and a second one into the end of the process.
@@ -18,6 +19,9 @@ type signals struct {
 type errSignal struct{ os.Signal }
 
 func (e errSignal) Error() string { return "signal: " + e.String() }
+
+// oneStop is how close together two signals are one: senders such as timeout(1) signal the process and then its process group.
+const oneStop = time.Second
 
 // watchSignals returns a context that the first signal ends.
 func (a *app) watchSignals(parent context.Context) (context.Context, func()) {
@@ -31,11 +35,16 @@ func (a *app) watchSignals(parent context.Context) (context.Context, func()) {
 	}
 	done := make(chan struct{})
 	go func() {
-		for first := true; ; first = false {
+		var first time.Time
+		for {
 			select {
 			case s := <-received:
-				if first {
+				if first.IsZero() {
+					first = time.Now()
 					cancel(errSignal{s})
+					continue
+				}
+				if time.Since(first) < oneStop {
 					continue
 				}
 				before := <-a.signals.atOnce
