@@ -46,9 +46,23 @@ func (a *app) printDeadJob(id int64, dead, log []record) error {
 		return err
 	}
 	if len(dead) == 0 {
-		return fmt.Errorf("job %d does not wait in the dead-letter queue: it is live, has succeeded, has been discarded, or never was", id)
+		return fmt.Errorf("job %d does not wait in the dead-letter queue: %s", id, whyNotDead(log))
 	}
 	return nil
+}
+
+// whyNotDead is what the operators' log, in order of time, tells of a job that does not wait for review.
+func whyNotDead(log []record) string {
+	if len(log) > 0 {
+		last := log[len(log)-1]
+		switch by := last.text("LoginName") + " at " + last.text("ActedAt"); last.text("ActionName") {
+		case "DiscardDeadJobs":
+			return "it was discarded by " + by
+		case "RequeueDeadJobs":
+			return "it was requeued by " + by
+		}
+	}
+	return "it is live, has succeeded, or never was"
 }
 
 func (a *app) describeDeadJob(dead, log []record) error {
