@@ -44,7 +44,7 @@ BEGIN
         DELETE j
         OUTPUT deleted.JobId, deleted.Queue, deleted.JobType, deleted.Priority, deleted.DueAt, deleted.Attempt, deleted.MaxAttempts,
                deleted.RequeueCount, 'Cancelled', deleted.LastError, @Now, COALESCE(deleted.WorkerId, deleted.LastWorkerId),
-               NULL, deleted.FetchedAt, deleted.StartedAt, deleted.HeartbeatAt, @Now, deleted.EnqueuedAt,
+               CONVERT(uniqueidentifier, NULL), deleted.FetchedAt, deleted.StartedAt, deleted.HeartbeatAt, @Now, deleted.EnqueuedAt,
                deleted.EnqueuedBy, deleted.IdempotencyKey, deleted.Headers, deleted.Payload
         INTO chokaq.JobsDLQ
               (JobId, Queue, JobType, Priority, DueAt, Attempt, MaxAttempts,

@@ -30,8 +30,13 @@ BEGIN
     END;
 
     DECLARE @Count int, @BadOrdinal int, @Twice bigint;
+    DECLARE @Claims TABLE (Ordinal int NOT NULL, JobId bigint NULL, ClaimToken uniqueidentifier NULL);
 
-    SELECT @Count = COUNT(*) FROM chokaq.ParseClaims(@Jobs) AS c;
+    INSERT INTO @Claims (Ordinal, JobId, ClaimToken)
+    SELECT c.Ordinal, c.JobId, c.ClaimToken
+    FROM chokaq.ParseClaims(@Jobs) AS c;
+
+    SET @Count = @@ROWCOUNT;
 
     IF @Count > 1000
     BEGIN
@@ -40,7 +45,7 @@ BEGIN
     END;
 
     SELECT @BadOrdinal = MIN(c.Ordinal)
-    FROM chokaq.ParseClaims(@Jobs) AS c
+    FROM @Claims AS c
     WHERE c.JobId IS NULL OR c.JobId < 1 OR c.ClaimToken IS NULL;
 
     IF @BadOrdinal IS NOT NULL
@@ -50,7 +55,7 @@ BEGIN
     END;
 
     SELECT @Twice = MIN(d.JobId)
-    FROM (SELECT c.JobId FROM chokaq.ParseClaims(@Jobs) AS c GROUP BY c.JobId HAVING COUNT(*) > 1) AS d;
+    FROM (SELECT c.JobId FROM @Claims AS c GROUP BY c.JobId HAVING COUNT(*) > 1) AS d;
 
     IF @Twice IS NOT NULL
     BEGIN

@@ -45,7 +45,7 @@ BEGIN
                deleted.RequeueCount, 'Zombie',
                CONCAT(N'No heartbeat since ', CONVERT(nvarchar(23), deleted.HeartbeatAt, 126),
                       N'Z: the worker is gone, frozen or cut off. The handler may have had side effects.'),
-               @StartedAt, deleted.WorkerId, NULL, deleted.FetchedAt, deleted.StartedAt, deleted.HeartbeatAt,
+               @StartedAt, deleted.WorkerId, CONVERT(uniqueidentifier, NULL), deleted.FetchedAt, deleted.StartedAt, deleted.HeartbeatAt,
                deleted.CancelRequestedAt, deleted.EnqueuedAt, deleted.EnqueuedBy, deleted.IdempotencyKey, deleted.Headers, deleted.Payload
         INTO chokaq.JobsDLQ
               (JobId, Queue, JobType, Priority, DueAt, Attempt, MaxAttempts,
