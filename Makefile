@@ -21,8 +21,8 @@ test: ## Run every test with the race detector, on sqlsim (or on the server in C
 chaos: ## Stop, kill, freeze and cut off real workers at random; ROUNDS=200 rounds by default, SEED=n to repeat
 	ROUNDS=$${ROUNDS:-200} $(GO) test -count 1 -timeout 6h -v -run TestChaos ./integration/chaos
 
-protocol: ## Visit every state of the shutdown protocol's model and check its invariants
-	$(GO) test -count 1 -v ./integration/protocol
+protocol: ## Visit every state of the shutdown protocol's model and check its invariants (some minutes, 3 GB)
+	CHOKAQ_TEST_PROTOCOL=full $(GO) test -count 1 -timeout 60m -v ./integration/protocol
 
 lint: ## Check format, vet and staticcheck
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt-ed:"; echo "$$bad"; exit 1; fi

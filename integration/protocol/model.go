@@ -1,10 +1,19 @@
 package protocol
 
-// Sizes of the model.
+// The largest model that a state has room for.
 const (
-	Workers = 2
-	Claims  = 1 // claims that a worker makes in its life, each under a token of its own and repeated until it is answered
+	maxWorkers = 2
+	maxJobs    = 3
+	maxClaims  = 2
 )
+
+// model is the protocol at a size, perhaps with a guard taken out.
+type model struct {
+	workers, jobs int
+	claims        int   // that a worker makes in its life, each under a token of its own and repeated until it is answered
+	decisions     int   // how often somebody may decide that a job runs again: an operator's requeue, or an interrupted handler that is safe to retry
+	without       guard // of the mutants; everything is guarded by default
+}
 
 // place is where a job is in the database.
 type place uint8
@@ -17,11 +26,12 @@ const (
 	dead // zombie or interrupted: it waits for an operator
 )
 
-// token is 0 for none, else 1 + worker*Claims + number of the claim.
+// token is 0 for none, else 1 + worker*maxClaims + number of the claim.
 type token uint8
 
-func tokenOf(worker, claim int) token { return token(1 + worker*Claims + claim) }
-func (t token) worker() int           { return int(t-1) / Claims }
+func tokenOf(worker int, claim uint8) token { return token(1 + worker*maxClaims + int(claim)) }
+func (t token) worker() int                 { return int(t-1) / maxClaims }
+func (t token) claim() int                  { return int(t-1) % maxClaims }
 
 // row is a job in the database.
 type row struct {
@@ -39,6 +49,7 @@ const (
 	running          // its handler runs
 	finished         // its handler has returned nil
 	failed           // its handler returned an error because it was cut short
+	retried          // likewise, and it is safe to retry
 )
 
 // life is the state of a worker process.
@@ -55,7 +66,7 @@ const (
 type request struct {
 	kind  kind
 	token token
-	job   uint8 // of start, complete, fail
+	jobs  jobSet // of a claim: those that it takes if they are pending; of start, complete, fail and retry: the one that it names
 }
 
 type kind uint8
@@ -66,17 +77,24 @@ const (
 	start
 	complete
 	fail
+	retry
 	drain
 	release
 )
+
+// jobSet is a set of jobs, a bit each.
+type jobSet uint8
+
+func only(j int) jobSet         { return 1 << j }
+func (s jobSet) has(j int) bool { return s>>j&1 == 1 }
 
 // worker is a worker process: what it remembers.
 type worker struct {
 	life     life
 	claims   uint8 // made so far
 	unheard  bool  // the last one has not been answered: it is repeated under its token, and no other is made
-	memory   [Jobs]phase
-	tokens   [Jobs]token
+	memory   [maxJobs]phase
+	tokens   [maxJobs]token
 	drained  bool // the database has said that it knows of the draining
 	released bool // the release of the shutdown has been answered
 	clean    bool // it ended believing that it left nothing
@@ -84,10 +102,10 @@ type worker struct {
 
 // state is everything. It is comparable, so that states can be counted.
 type state struct {
-	rows    [Jobs]row
-	fenced  [Workers]bool // chokaq.Workers says draining: no more claims
-	runs    [Jobs]uint8   // how often a handler began, ever
-	owed    [Jobs]uint8   // how often somebody decided that it runs again
-	workers [Workers]worker
+	rows    [maxJobs]row
+	fenced  [maxWorkers]bool // chokaq.Workers says draining: no more claims
+	runs    [maxJobs]uint8   // how often a handler began since somebody last decided that it may
+	decided [maxJobs]uint8   // how often somebody decided that it runs again
+	workers [maxWorkers]worker
 	late    request // one that its worker waits for no longer, and that may still arrive; one at a time keeps the model small
 }

@@ -1,6 +1,0 @@
-//go:build !race
-
-package protocol
-
-// Jobs in the model.
-const Jobs = 2
