@@ -7,7 +7,7 @@ COMPOSE  = docker compose -f docker-compose.mssql.yml
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos protocol lint build bench up down test-mssql
+.PHONY: help demo test chaos protocol contention lint build bench up down test-mssql
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ test: ## Run every test with the race detector, on sqlsim (or on the server in C
 
 chaos: ## Stop, kill, freeze and cut off real workers at random; ROUNDS=200 rounds by default, SEED=n to repeat
 	ROUNDS=$${ROUNDS:-200} $(GO) test -count 1 -timeout 6h -v -run TestChaos ./integration/chaos
+
+contention: ## Let 200 sessions do everything at once for TIME=1m, and check that nobody deadlocks and the books balance
+	CHOKAQ_TEST_CONTENTION_TIME=$${TIME:-1m} $(GO) test -race -count 1 -timeout 6h -v -run TestContention ./integration
 
 protocol: ## Visit every state of the shutdown protocol's model and check its invariants (some minutes, 3 GB)
 	CHOKAQ_TEST_PROTOCOL=full $(GO) test -count 1 -timeout 60m -v ./integration/protocol
