@@ -89,6 +89,7 @@ var errorNumbers = []struct {
 	{51016, "the database's compatibility level is below 130"},
 	{51017, "this edition has no SQL Server Agent"},
 	{51018, "the script must run in the queue's database"},
+	{51019, "there is no such recurring job"},
 }
 
 var thrown = regexp.MustCompile(`THROW (5\d{4}),`)
@@ -106,7 +107,7 @@ func TestErrorNumbersAreListedAndUsed(t *testing.T) {
 	for _, folder := range []struct {
 		fs interface{ ReadFile(string) ([]byte, error) }
 		in []string
-	}{{Migrations, []string{"migrations/000001_init.up.sql"}}, {AgentJobs, []string{"agent-jobs/install.sql", "agent-jobs/uninstall.sql", "agent-jobs/status.sql"}}} {
+	}{{Migrations, []string{"migrations/000001_init.up.sql", "migrations/000002_operations.up.sql"}}, {AgentJobs, []string{"agent-jobs/install.sql", "agent-jobs/uninstall.sql", "agent-jobs/status.sql"}}} {
 		for _, name := range folder.in {
 			text, err := folder.fs.ReadFile(name)
 			if err != nil {

@@ -57,6 +57,7 @@ const (
 	NumberCompatibilityLevel = 51016 // the database's compatibility level is below 130
 	NumberNoAgent            = 51017 // this edition has no SQL Server Agent
 	NumberNotInstalled       = 51018 // the script must run in the queue's database
+	NumberNoRecurringJob     = 51019 // there is no such recurring job
 )
 
 // ProcedureError is an error from a call of a ChokaQ procedure. It matches

@@ -7,7 +7,7 @@ import (
 
 // SchemaVersion is the schema version (the last migration) that this program is built for. An older database is refused. A newer
 // one is accepted as long as it says that it serves clients of this version.
-const SchemaVersion = 1
+const SchemaVersion = 2
 
 const (
 	numberUnknownProcedure = 2812

@@ -9,13 +9,17 @@ import (
 
 // What each role may execute or read; everything else in schema chokaq must be refused.
 var allowed = map[string][]string{
-	"chokaq_producer": {"EnqueueJob", "EnqueueJobs", "CancelJob", "GetInstallation"},
+	"chokaq_producer": {"EnqueueJob", "EnqueueJobs", "CancelJob", "GetInstallation", "SetRecurringJob", "RemoveRecurringJob"},
 	"chokaq_worker": {"EnqueueJob", "EnqueueJobs", "GetInstallation", "RegisterWorker", "SetWorkerState", "ClaimJobs", "StartJobs", "HeartbeatJobs", "ReleaseJobs",
-		"CompleteJobs", "FailJobs", "ResetFetchedJobs", "RescueZombieJobs", "PurgeHistory", "CurrentSettings"},
+		"CompleteJobs", "FailJobs", "ResetFetchedJobs", "RescueZombieJobs", "PurgeHistory", "CurrentSettings",
+		"GetWorkerControl", "RecordWorkerStop", "GetDueRecurringJobs", "EnqueueRecurringJob", "QueueStatus", "RecoveryStatus"},
 	"chokaq_operator": {"EnqueueJob", "EnqueueJobs", "CancelJob", "GetInstallation", "ResetFetchedJobs", "RescueZombieJobs", "PurgeHistory", "RequeueDeadJobs",
 		"DiscardDeadJobs", "EditDeadJob", "PauseQueue", "ResumeQueue", "SetQueueLimit", "SetQueueTimeouts", "SetSetting",
-		"QueueStatus", "WorkerStatus", "DeadJobs", "RecoveryStatus", "CurrentSettings", "OperatorLog"},
-	"chokaq_monitor": {"GetInstallation", "QueueStatus", "WorkerStatus", "DeadJobs", "RecoveryStatus", "CurrentSettings", "OperatorLog"},
+		"QueueStatus", "WorkerStatus", "DeadJobs", "RecoveryStatus", "CurrentSettings", "OperatorLog",
+		"SetWorkerHandlers", "SetRecurringJob", "RemoveRecurringJob", "SetRecurringJobPaused", "FindDeadJobs", "GetJobHistory", "GetHandlerDurations",
+		"JobTypeStatus", "HeldJobs", "DeadJobGroups", "StopHistory", "RecurringJobStatus"},
+	"chokaq_monitor": {"GetInstallation", "QueueStatus", "WorkerStatus", "DeadJobs", "RecoveryStatus", "CurrentSettings", "OperatorLog",
+		"FindDeadJobs", "GetJobHistory", "GetHandlerDurations", "JobTypeStatus", "HeldJobs", "DeadJobGroups", "StopHistory", "RecurringJobStatus"},
 }
 
 // arguments with which a procedure that may be executed gets as far as its own checks.
@@ -27,7 +31,11 @@ var arguments = map[string]string{
 	"RequeueDeadJobs": "@JobIds = N'[]'", "DiscardDeadJobs": "@JobIds = N'[]', @Note = N'n'", "EditDeadJob": "@JobId = 1", "PauseQueue": "@Queue = N'q'", "ResumeQueue": "@Queue = N'q'",
 	"SetQueueLimit": "@Queue = N'q', @ConcurrencyLimit = NULL", "SetQueueTimeouts": "@Queue = N'q', @FetchedJobTimeoutSeconds = NULL, @ProcessingZombieTimeoutSeconds = NULL",
 	"SetSetting": "@Name = N'x', @Value = 1", "CheckClaims": "N'x', N'[]'", "CheckName": "N'x', N'x', N'x', 5", "CheckJobIds": "N'x', N'[]'",
-	"LockIdempotencyKey": "N'x', N'x'", "LockQueueRow": "N'x'",
+	"LockIdempotencyKey": "N'x', N'x'", "LockQueueRow": "N'x'", "CheckNameArray": "N'x', N'x', N'[]', 1, 1",
+	"GetWorkerControl": "@WorkerId = NULL", "RecordWorkerStop": "@WorkerId = NULL, @Report = N''", "GetDueRecurringJobs": "@Queues = N'[]'",
+	"EnqueueRecurringJob": "@Name = N'x', @Revision = 1, @ExpectedTickAt = NULL, @TickAt = '9999-01-01', @NextTickAt = NULL", "SetWorkerHandlers": "@WorkerId = NULL, @Handlers = 0",
+	"SetRecurringJob": "@Name = N'', @Cron = N'', @Queue = N'q', @JobType = N't'", "RemoveRecurringJob": "@Name = N'x'", "SetRecurringJobPaused": "@Name = N'x', @IsPaused = 1",
+	"GetJobHistory": "@JobId = 1",
 }
 
 func TestRolesMayDoWhatTheyNeedAndNothingElse(t *testing.T) {
@@ -48,7 +56,8 @@ func TestRolesMayDoWhatTheyNeedAndNothingElse(t *testing.T) {
 			}
 		}
 	}
-	for _, table := range []string{"Jobs", "JobsArchive", "JobsDLQ", "Queues", "Workers", "Settings", "RecoveryRuns", "OperatorActions", "SchemaObjects", "SchemaVersion"} {
+	for _, table := range []string{"Jobs", "JobsArchive", "JobsDLQ", "Queues", "Workers", "Settings", "RecoveryRuns", "OperatorActions", "JobFailures", "WorkerStops", "RecurringJobs",
+		"SchemaObjects", "SchemaVersion"} {
 		objects = append(objects,
 			object{table, "SELECT TOP (1) * FROM chokaq." + table},
 			object{table, "DELETE FROM chokaq." + table},

@@ -18,7 +18,7 @@ func TestUsage(t *testing.T) {
 		{[]string{}, 2, "Available Commands"},
 		{[]string{"--help"}, 0, "130  interrupted"},
 		{[]string{"version"}, 0, "chokaq-worker dev, schema version"},
-		{[]string{"version", "--json"}, 0, `"schemaVersion": 1`},
+		{[]string{"version", "--json"}, 0, `"schemaVersion": 2`},
 		{[]string{"stauts"}, 2, `did you mean "chokaq-worker status"?`},
 		{[]string{"frobnicate"}, 2, `there is no command "chokaq-worker frobnicate"`},
 		{[]string{"migrate"}, 2, "script"},
@@ -73,13 +73,13 @@ func TestMigrate(t *testing.T) {
 	_, dsn := newServer(t)
 	call(t, dsn, "migrate", "status").want(t, 4, "has no schema chokaq")
 	call(t, dsn, "migrate", "down").want(t, 0, "nothing was changed")
-	call(t, dsn, "migrate", "up").want(t, 0, "migrated  000001_init.up.sql", "applied   procedures/ClaimJobs.sql", "has schema version 1")
-	again := call(t, dsn, "migrate", "up").want(t, 0, "has schema version 1")
+	call(t, dsn, "migrate", "up").want(t, 0, "migrated  000001_init.up.sql", "applied   procedures/ClaimJobs.sql", "has schema version 2")
+	again := call(t, dsn, "migrate", "up").want(t, 0, "has schema version 2")
 	if again.stderr != "" {
 		t.Errorf("the second run changed: %s", again.stderr)
 	}
 	call(t, dsn, "migrate", "status").want(t, 0, "is up to date")
-	call(t, dsn, "migrate", "status", "--json").want(t, 0, `"version": 1`, `"installed": true`)
+	call(t, dsn, "migrate", "status", "--json").want(t, 0, `"version": 2`, `"installed": true`)
 	call(t, dsn, "migrate", "down").want(t, 2, "add --yes", "Nothing was changed")
 	call(t, dsn, "migrate", "down", "--yes").want(t, 0, "schema chokaq is removed")
 	call(t, dsn, "migrate", "up").want(t, 0)

@@ -6,7 +6,7 @@ Purpose:    [{"id": 17, "token": "6F96..."}, ...], with the further fields of Fa
             chokaq.CheckClaims has refused everything else before this is read.
 Parameters: @Jobs: JSON array.
 Result set: Ordinal (position in the array, from 0), JobId, ClaimToken (NULL where the field is not one),
-            IsFinal, Reason, Error, RetryAfterMs (FailJobs only).
+            IsFinal, Reason, Error, RetryAfterMs, MaxAttempts (FailJobs only).
 Tables:     none.
 Callers:    ChokaQ's own procedures.
 */
@@ -22,7 +22,8 @@ RETURN
            CASE f.IsFinal WHEN N'true' THEN CONVERT(bit, 1) WHEN N'false' THEN CONVERT(bit, 0) END AS IsFinal,
            f.Reason,
            f.Error,
-           TRY_CONVERT(bigint, f.RetryAfterMs) AS RetryAfterMs
+           TRY_CONVERT(bigint, f.RetryAfterMs) AS RetryAfterMs,
+           TRY_CONVERT(int, f.MaxAttempts) AS MaxAttempts
     FROM OPENJSON(@Jobs) AS e
     CROSS APPLY OPENJSON(CASE WHEN e.[type] = 5 THEN e.[value] ELSE N'{}' END)
     WITH
@@ -32,6 +33,7 @@ RETURN
         IsFinal      nvarchar(10)  '$.final',
         Reason       nvarchar(40)  '$.reason',
         Error        nvarchar(max) '$.error',
-        RetryAfterMs nvarchar(40)  '$.retryAfterMs'
+        RetryAfterMs nvarchar(40)  '$.retryAfterMs',
+        MaxAttempts  nvarchar(40)  '$.maxAttempts'
     ) AS f
 );

@@ -20,6 +20,10 @@ GRANT EXECUTE ON OBJECT::chokaq.HeartbeatJobs     TO chokaq_worker;
 GRANT EXECUTE ON OBJECT::chokaq.ReleaseJobs       TO chokaq_worker;
 GRANT EXECUTE ON OBJECT::chokaq.CompleteJobs      TO chokaq_worker;
 GRANT EXECUTE ON OBJECT::chokaq.FailJobs          TO chokaq_worker;
+GRANT EXECUTE ON OBJECT::chokaq.GetWorkerControl  TO chokaq_worker;
+GRANT EXECUTE ON OBJECT::chokaq.RecordWorkerStop  TO chokaq_worker;
+GRANT EXECUTE ON OBJECT::chokaq.GetDueRecurringJobs TO chokaq_worker;
+GRANT EXECUTE ON OBJECT::chokaq.EnqueueRecurringJob TO chokaq_worker;
 
 GRANT EXECUTE ON OBJECT::chokaq.ResetFetchedJobs  TO chokaq_worker, chokaq_operator;
 GRANT EXECUTE ON OBJECT::chokaq.RescueZombieJobs  TO chokaq_worker, chokaq_operator;
@@ -33,10 +37,23 @@ GRANT EXECUTE ON OBJECT::chokaq.ResumeQueue       TO chokaq_operator;
 GRANT EXECUTE ON OBJECT::chokaq.SetQueueLimit     TO chokaq_operator;
 GRANT EXECUTE ON OBJECT::chokaq.SetQueueTimeouts  TO chokaq_operator;
 GRANT EXECUTE ON OBJECT::chokaq.SetSetting        TO chokaq_operator;
+GRANT EXECUTE ON OBJECT::chokaq.SetWorkerHandlers TO chokaq_operator;
+GRANT EXECUTE ON OBJECT::chokaq.SetRecurringJobPaused TO chokaq_operator;
+GRANT EXECUTE ON OBJECT::chokaq.SetRecurringJob   TO chokaq_producer, chokaq_operator;
+GRANT EXECUTE ON OBJECT::chokaq.RemoveRecurringJob TO chokaq_producer, chokaq_operator;
 
-GRANT SELECT ON OBJECT::chokaq.QueueStatus        TO chokaq_monitor, chokaq_operator;
+GRANT EXECUTE ON OBJECT::chokaq.FindDeadJobs      TO chokaq_monitor, chokaq_operator;
+GRANT EXECUTE ON OBJECT::chokaq.GetJobHistory     TO chokaq_monitor, chokaq_operator;
+GRANT EXECUTE ON OBJECT::chokaq.GetHandlerDurations TO chokaq_monitor, chokaq_operator;
+
+GRANT SELECT ON OBJECT::chokaq.QueueStatus        TO chokaq_monitor, chokaq_operator, chokaq_worker;
 GRANT SELECT ON OBJECT::chokaq.WorkerStatus       TO chokaq_monitor, chokaq_operator;
 GRANT SELECT ON OBJECT::chokaq.DeadJobs           TO chokaq_monitor, chokaq_operator;
-GRANT SELECT ON OBJECT::chokaq.RecoveryStatus     TO chokaq_monitor, chokaq_operator;
+GRANT SELECT ON OBJECT::chokaq.RecoveryStatus     TO chokaq_monitor, chokaq_operator, chokaq_worker;
 GRANT SELECT ON OBJECT::chokaq.CurrentSettings    TO chokaq_monitor, chokaq_operator, chokaq_worker;
 GRANT SELECT ON OBJECT::chokaq.OperatorLog        TO chokaq_monitor, chokaq_operator;
+GRANT SELECT ON OBJECT::chokaq.JobTypeStatus      TO chokaq_monitor, chokaq_operator;
+GRANT SELECT ON OBJECT::chokaq.HeldJobs           TO chokaq_monitor, chokaq_operator;
+GRANT SELECT ON OBJECT::chokaq.DeadJobGroups      TO chokaq_monitor, chokaq_operator;
+GRANT SELECT ON OBJECT::chokaq.StopHistory        TO chokaq_monitor, chokaq_operator;
+GRANT SELECT ON OBJECT::chokaq.RecurringJobStatus TO chokaq_monitor, chokaq_operator;

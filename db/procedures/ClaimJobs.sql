@@ -8,11 +8,13 @@ Parameters: @WorkerId    the worker process.
                          that the token already holds and claims no more.
             @Queues      JSON array of 1 to 100 queue names, in the order in which they are served: ["critical", "default"].
             @MaxJobs     1 to 1000.
+            @JobTypes    JSON array of 1 to 1000 job types, those that the worker has handlers for; others are left for workers
+                         that know them. Default NULL: all types.
 Result set: JobId bigint, Queue, JobType nvarchar, Priority tinyint, Attempt int (attempts started so far), MaxAttempts int,
             RequeueCount int, EnqueuedAt, DueAt, FetchedAt datetime2(3) UTC, IdempotencyKey, Headers, Payload nvarchar.
             In claim order: by queue as listed, then priority (10 first), then due time, then JobId.
             Empty when the worker is draining or stopped.
-Errors:     51003 @MaxJobs; 51004 @Queues is not an array of names; 51013 no @WorkerId or @ClaimToken.
+Errors:     51003 @MaxJobs; 51004 @Queues or @JobTypes is not an array of names; 51013 no @WorkerId or @ClaimToken.
 Tables, in order: Queues (read), Workers, Queues, Jobs.
 Locks:      One statement claims from one queue and priority. It takes U, then X, on IX_Jobs_Pending and then on PK_Jobs, and skips what
             others have locked in either (READPAST), so that claimers never wait for each other, nor for a cancellation. The
@@ -22,17 +24,21 @@ Locks:      One statement claims from one queue and priority. It takes U, then X
             Each queue is one transaction. It holds S on the worker's own row in Workers, and a worker that is draining or stopped gets nothing:
             SetWorkerState waits for the claims that are under way, and once it has said draining no claim of that worker can be committed any more, however
             late its request arrives. So the ReleaseJobs that follows finds everything.
+            Where rows of other types stand in front, those to claim are found in IX_Jobs_PendingByType without locks, and then locked by
+            IX_Jobs_Pending like all others: two claims never come to a row by two ways, and rows of other types are not locked at all.
             A paused queue is skipped, and so is one whose row in Queues is locked: somebody is changing it.
             Claims of a queue that has a concurrency limit take turns by a U lock on its row in Queues; others do not meet there.
 Reads:      in the order of the rows returned, whatever is pending, scheduled, archived or dead: for each queue and priority
-            that has pending rows, one seek to find it and one to claim; one seek in Workers a queue.
+            that has pending rows, one seek to find it and one to claim; one seek in Workers a queue. With @JobTypes, @MaxJobs entries of IX_Jobs_Pending more; where rows
+            of other types are among these, for each type one seek and at most @MaxJobs entries of IX_Jobs_PendingByType, however many rows stand in front.
 Callers:    chokaq_worker.
 */
 CREATE OR ALTER PROCEDURE chokaq.ClaimJobs
     @WorkerId   uniqueidentifier,
     @ClaimToken uniqueidentifier,
     @Queues     nvarchar(max),
-    @MaxJobs    int
+    @MaxJobs    int,
+    @JobTypes   nvarchar(max) = NULL
 AS
 BEGIN
     SET NOCOUNT ON;
@@ -44,24 +50,26 @@ BEGIN
         THROW 51013, N'chokaq.ClaimJobs: @WorkerId and @ClaimToken must be UUIDs. Nothing was changed.', 1;
     IF @MaxJobs IS NULL OR @MaxJobs NOT BETWEEN 1 AND 1000
         THROW 51003, N'chokaq.ClaimJobs: @MaxJobs must be 1 to 1000. Nothing was changed.', 1;
-    IF @Queues IS NULL OR ISJSON(@Queues) <> 1
-       OR SUBSTRING(@Queues, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Queues COLLATE Latin1_General_100_BIN2), 1) <> N'['
-        THROW 51004, N'chokaq.ClaimJobs: @Queues is not a JSON array of queue names, such as ["critical", "default"]. Nothing was changed.', 1;
+    EXEC chokaq.CheckNameArray N'ClaimJobs', N'@Queues', @Queues, 100, 64;
+    IF @JobTypes IS NOT NULL
+        EXEC chokaq.CheckNameArray N'ClaimJobs', N'@JobTypes', @JobTypes, 1000, 128;
 
     DECLARE @Serve TABLE
     (
         Ordinal int NOT NULL PRIMARY KEY,
         Queue   nvarchar(64) COLLATE Latin1_General_100_BIN2 NOT NULL
     );
-
-    IF EXISTS (SELECT 1 FROM OPENJSON(@Queues) AS q WHERE q.[type] <> 1 OR DATALENGTH(q.[value]) NOT BETWEEN 2 AND 128)
-       OR (SELECT COUNT(*) FROM OPENJSON(@Queues) AS q) NOT BETWEEN 1 AND 100
-        THROW 51004, N'chokaq.ClaimJobs: @Queues must name 1 to 100 queues, each a string of 1 to 64 characters. Nothing was changed.', 1;
+    DECLARE @Known TABLE (JobType nvarchar(128) COLLATE Latin1_General_100_BIN2 NOT NULL PRIMARY KEY);
 
     INSERT INTO @Serve (Ordinal, Queue)
     SELECT CONVERT(int, q.[key]), CONVERT(nvarchar(64), q.[value])
     FROM OPENJSON(@Queues) AS q;
 
+    INSERT INTO @Known (JobType)
+    SELECT DISTINCT CONVERT(nvarchar(128), t.[value]) COLLATE Latin1_General_100_BIN2
+    FROM OPENJSON(@JobTypes) AS t;
+
+    DECLARE @Candidates TABLE (DueAt datetime2(3) NOT NULL, JobId bigint NOT NULL, PRIMARY KEY (DueAt, JobId));
     DECLARE @Claimed TABLE (JobId bigint NOT NULL PRIMARY KEY);
     DECLARE @Now datetime2(3) = SYSUTCDATETIME();
 
@@ -70,7 +78,8 @@ BEGIN
                    WHERE j.WorkerId = @WorkerId AND j.ClaimToken = @ClaimToken AND j.WorkerId IS NOT NULL)
     BEGIN
         DECLARE @Room int = @MaxJobs, @Ordinal int = -1, @Queue nvarchar(64), @Take int, @Got int,
-                @Found int, @IsPaused bit, @ConcurrencyLimit int, @Active int, @Above int, @Priority int, @WorkerState varchar(10);
+                @Found int, @IsPaused bit, @ConcurrencyLimit int, @Active int, @Above int, @Priority int, @WorkerState varchar(10),
+                @Window int, @AfterDueAt datetime2(3), @AfterJobId bigint;
 
         WHILE @Room > 0
         BEGIN
@@ -141,21 +150,75 @@ BEGIN
                 ORDER BY j.Priority DESC;
                 IF @Priority IS NULL BREAK;
 
-                WITH NextJobs AS
-                (
-                    SELECT TOP (@Take) j.JobId, j.State, j.WorkerId, j.ClaimToken, j.FetchedAt, j.HeartbeatAt
-                    FROM chokaq.Jobs AS j WITH (INDEX (IX_Jobs_Pending), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK)
-                    WHERE j.State = 0 AND j.Queue = @Queue AND j.Priority = @Priority AND j.DueAt <= @Now
-                      AND j.ClaimToken IS NULL
-                    ORDER BY j.DueAt, j.JobId
-                )
-                UPDATE NextJobs
-                SET State = 1, WorkerId = @WorkerId, ClaimToken = @ClaimToken, FetchedAt = @Now, HeartbeatAt = @Now
-                OUTPUT inserted.JobId INTO @Claimed (JobId);
+                /* The next rows, again without locks: does one of another type stand among them? */
+                IF @JobTypes IS NULL OR NOT EXISTS
+                   (SELECT 1
+                    FROM (SELECT TOP (@Take) j.JobType
+                          FROM chokaq.Jobs AS j WITH (INDEX (IX_Jobs_Pending), FORCESEEK, NOLOCK)
+                          WHERE j.State = 0 AND j.Queue = @Queue AND j.Priority = @Priority AND j.DueAt <= @Now
+                          ORDER BY j.DueAt, j.JobId) AS n
+                    WHERE NOT EXISTS (SELECT 1 FROM @Known AS k WHERE k.JobType = n.JobType))
+                BEGIN
+                    /* A row of another type can have come to the front since: it is locked for this transaction, and left. */
+                    WITH NextJobs AS
+                    (
+                        SELECT TOP (@Take) j.JobId, j.JobType, j.State, j.WorkerId, j.ClaimToken, j.FetchedAt, j.HeartbeatAt
+                        FROM chokaq.Jobs AS j WITH (INDEX (IX_Jobs_Pending), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK)
+                        WHERE j.State = 0 AND j.Queue = @Queue AND j.Priority = @Priority AND j.DueAt <= @Now
+                          AND j.ClaimToken IS NULL
+                        ORDER BY j.DueAt, j.JobId
+                    )
+                    UPDATE NextJobs
+                    SET State = 1, WorkerId = @WorkerId, ClaimToken = @ClaimToken, FetchedAt = @Now, HeartbeatAt = @Now
+                    OUTPUT inserted.JobId INTO @Claimed (JobId)
+                    WHERE @JobTypes IS NULL OR EXISTS (SELECT 1 FROM @Known AS k WHERE k.JobType = NextJobs.JobType);
 
-                SET @Got = @@ROWCOUNT;
-                SET @Take = @Take - @Got;
-                SET @Room = @Room - @Got;
+                    SET @Got = @@ROWCOUNT;
+                    SET @Take = @Take - @Got;
+                    SET @Room = @Room - @Got;
+                END
+                ELSE
+                BEGIN
+                    SELECT @AfterDueAt = '0001-01-01', @AfterJobId = 0;
+                    WHILE @Take > 0
+                    BEGIN
+                        SET @Window = @Take;
+                        DELETE FROM @Candidates;
+
+                        INSERT INTO @Candidates (DueAt, JobId)
+                        SELECT DISTINCT TOP (@Window) c.DueAt, c.JobId
+                        FROM @Known AS k
+                        CROSS APPLY (SELECT TOP (@Window) j.DueAt, j.JobId
+                                     FROM chokaq.Jobs AS j WITH (INDEX (IX_Jobs_PendingByType), FORCESEEK, NOLOCK)
+                                     WHERE j.State = 0 AND j.Queue = @Queue AND j.JobType = k.JobType AND j.Priority = @Priority
+                                       AND j.DueAt <= @Now AND j.DueAt >= @AfterDueAt AND (j.DueAt > @AfterDueAt OR j.JobId > @AfterJobId)
+                                     ORDER BY j.DueAt, j.JobId) AS c
+                        ORDER BY c.DueAt, c.JobId;
+
+                        SET @Found = @@ROWCOUNT;
+                        IF @Found = 0 BREAK;
+
+                        UPDATE j
+                        SET State = 1, WorkerId = @WorkerId, ClaimToken = @ClaimToken, FetchedAt = @Now, HeartbeatAt = @Now
+                        OUTPUT inserted.JobId INTO @Claimed (JobId)
+                        FROM @Candidates AS c
+                        INNER JOIN chokaq.Jobs AS j WITH (INDEX (IX_Jobs_Pending), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK)
+                            ON j.Queue = @Queue AND j.Priority = @Priority AND j.DueAt = c.DueAt AND j.JobId = c.JobId
+                        WHERE j.State = 0 AND j.ClaimToken IS NULL
+                        OPTION (FORCE ORDER, LOOP JOIN);
+
+                        SET @Got = @@ROWCOUNT;
+                        SET @Take = @Take - @Got;
+                        SET @Room = @Room - @Got;
+                        IF @Found < @Window BREAK;
+
+                        /* The window was full, and others hold some of its rows: the next one. */
+                        SELECT TOP (1) @AfterDueAt = c.DueAt, @AfterJobId = c.JobId
+                        FROM @Candidates AS c
+                        ORDER BY c.DueAt DESC, c.JobId DESC;
+                    END;
+                END;
+
                 SET @Above = @Priority;
             END;
 

@@ -6,6 +6,8 @@ Purpose:    stores that handlers have failed. The worker knows how long to wait 
 Parameters: @Jobs  JSON array of claims, at most 1000, each with:
               error         text; cut to 4000 characters, with a mark at the cut
               retryAfterMs  milliseconds until the next attempt, by the database's clock; default 0; 0 to ten years
+              maxAttempts   1 to 1000: how many attempts a job of this type gets, in the place of the number that it was enqueued with;
+                            default: that number stays
               final         true: to the DLQ, however many attempts are left; default false
               reason        the DLQ's reason if it goes there: Failed (default), Rejected (the handler said: do not retry),
                             Interrupted (cut short by a shutdown), Cancelled; a job whose cancellation was asked for is
@@ -15,10 +17,11 @@ Result set: JobId bigint, Result varchar, JobState varchar. One row a claim:
               Dead            in the DLQ
               AlreadyRetried, AlreadyDead   by this claim before: an answer was lost
               Lost            not this claim's any more; JobState says where it is (NULL: nowhere). Nothing was changed for it.
-Errors:     51004 to 51007, see CheckClaims; 51005 also for a reason or retryAfterMs that is not one.
-Tables, in order: Jobs, JobsDLQ (then, for lost rows only, JobsArchive).
+Errors:     51004 to 51007, see CheckClaims; 51005 also for a reason, retryAfterMs or maxAttempts that is not one.
+Tables, in order: Jobs, JobsDLQ, JobFailures (then, for lost rows only, JobsArchive).
 Locks:      one transaction. U on PK_Jobs in order of JobId for all the claims that hold, before any is changed; then X on these, their index
-            entries, and the new rows of JobsDLQ.
+            entries, and the new rows of JobsDLQ and JobFailures (a row there for
+            each job that goes back to Pending).
 Reads:      two seeks a row.
 Callers:    chokaq_worker.
 */
@@ -41,25 +44,27 @@ BEGIN
         IsFinal      bit NOT NULL,
         Reason       nvarchar(40) COLLATE Latin1_General_100_BIN2 NOT NULL,
         Error        nvarchar(4000) NULL,
-        RetryAfterMs bigint NOT NULL
+        RetryAfterMs bigint NOT NULL,
+        MaxAttempts  int NULL
     );
     DECLARE @Held TABLE (JobId bigint NOT NULL PRIMARY KEY, IsFinal bit NOT NULL, Reason nvarchar(40) NOT NULL);
     DECLARE @Now datetime2(3) = SYSUTCDATETIME(), @BadOrdinal int, @Message nvarchar(2000);
 
-    INSERT INTO @Claims (JobId, ClaimToken, Ordinal, IsFinal, Reason, Error, RetryAfterMs)
+    INSERT INTO @Claims (JobId, ClaimToken, Ordinal, IsFinal, Reason, Error, RetryAfterMs, MaxAttempts)
     SELECT c.JobId, c.ClaimToken, c.Ordinal, COALESCE(c.IsFinal, 0), COALESCE(c.Reason, N'Failed'),
            CASE WHEN DATALENGTH(c.Error) > 8000 THEN LEFT(c.Error, 3984) + N' ... (truncated)' ELSE c.Error END,
-           COALESCE(c.RetryAfterMs, 0)
+           COALESCE(c.RetryAfterMs, 0), c.MaxAttempts
     FROM chokaq.ParseClaims(@Jobs) AS c;
 
     SELECT @BadOrdinal = MIN(c.Ordinal)
     FROM @Claims AS c
     WHERE c.Reason NOT IN (N'Failed', N'Rejected', N'Interrupted', N'Cancelled')
-       OR c.RetryAfterMs NOT BETWEEN 0 AND 315360000000;
+       OR c.RetryAfterMs NOT BETWEEN 0 AND 315360000000
+       OR c.MaxAttempts NOT BETWEEN 1 AND 1000;
 
     IF @BadOrdinal IS NOT NULL
     BEGIN
-        SET @Message = CONCAT(N'chokaq.FailJobs: @Jobs[', @BadOrdinal, N'] must have a reason of Failed, Rejected, Interrupted or Cancelled (or none), and retryAfterMs of 0 to 315360000000 (or none). Nothing was changed.');
+        SET @Message = CONCAT(N'chokaq.FailJobs: @Jobs[', @BadOrdinal, N'] must have a reason of Failed, Rejected, Interrupted or Cancelled (or none), retryAfterMs of 0 to 315360000000 (or none), and maxAttempts of 1 to 1000 (or none). Nothing was changed.');
         THROW 51005, @Message, 1;
     END;
 
@@ -68,7 +73,7 @@ BEGIN
     /* A job whose cancellation was asked for is not run again, whatever its handler made of it. */
     INSERT INTO @Held (JobId, IsFinal, Reason)
     SELECT j.JobId,
-           CASE WHEN c.IsFinal = 1 OR j.Attempt >= j.MaxAttempts OR j.CancelRequestedAt IS NOT NULL THEN 1 ELSE 0 END,
+           CASE WHEN c.IsFinal = 1 OR j.Attempt >= COALESCE(c.MaxAttempts, j.MaxAttempts) OR j.CancelRequestedAt IS NOT NULL THEN 1 ELSE 0 END,
            CASE WHEN j.CancelRequestedAt IS NOT NULL THEN N'Cancelled' ELSE c.Reason END
     FROM @Claims AS c
     INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = c.JobId
@@ -76,7 +81,7 @@ BEGIN
     OPTION (FORCE ORDER, LOOP JOIN);
 
     DELETE j
-    OUTPUT deleted.JobId, deleted.Queue, deleted.JobType, deleted.Priority, deleted.DueAt, deleted.Attempt, deleted.MaxAttempts,
+    OUTPUT deleted.JobId, deleted.Queue, deleted.JobType, deleted.Priority, deleted.DueAt, deleted.Attempt, COALESCE(c.MaxAttempts, deleted.MaxAttempts),
            deleted.RequeueCount, h.Reason, c.Error, @Now, deleted.WorkerId, deleted.ClaimToken, deleted.FetchedAt,
            deleted.StartedAt, deleted.HeartbeatAt, deleted.CancelRequestedAt, deleted.EnqueuedAt, deleted.EnqueuedBy,
            deleted.IdempotencyKey, deleted.Headers, deleted.Payload
@@ -96,7 +101,10 @@ BEGIN
         /* DATEADD takes an int: whole seconds and the rest apart. */
         DueAt = DATEADD(MILLISECOND, CONVERT(int, c.RetryAfterMs % 1000), DATEADD(SECOND, CONVERT(int, c.RetryAfterMs / 1000), @Now)),
         LastClaimToken = j.ClaimToken, LastWorkerId = j.WorkerId, LastError = c.Error, LastErrorAt = @Now,
+        MaxAttempts = COALESCE(c.MaxAttempts, j.MaxAttempts),
         WorkerId = NULL, ClaimToken = NULL, FetchedAt = NULL, StartedAt = NULL, HeartbeatAt = NULL
+    OUTPUT deleted.JobId, deleted.RequeueCount, deleted.Attempt, 'Retried', c.Error, deleted.WorkerId, deleted.StartedAt, @Now
+    INTO chokaq.JobFailures (JobId, RequeueCount, Attempt, Reason, Error, WorkerId, StartedAt, FailedAt)
     FROM @Held AS h
     INNER JOIN @Claims AS c ON c.JobId = h.JobId
     INNER JOIN chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON j.JobId = h.JobId

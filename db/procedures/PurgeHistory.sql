@@ -1,11 +1,11 @@
 /*
 chokaq.PurgeHistory: removes history that is older than its retention.
 
-Purpose:    keeps JobsArchive, JobsDLQ, RecoveryRuns, Workers and OperatorActions from growing for ever. Live jobs are never touched.
+Purpose:    keeps JobsArchive, JobsDLQ, JobFailures, RecoveryRuns, Workers, WorkerStops and OperatorActions from growing for ever. Live jobs are never touched.
 Parameters: none: the settings Retention.* say how long (0: for ever), Recovery.BatchSize how many rows at a time.
 Result set: RowsMoved int (rows removed).
 Errors:     none of its own.
-Tables, in order: Settings (read), JobsArchive, JobsDLQ, Workers, OperatorActions, RecoveryRuns; one at a time, never two in one transaction.
+Tables, in order: Settings (read), JobsArchive, JobsDLQ, JobFailures, Workers, WorkerStops, OperatorActions, RecoveryRuns; one at a time, never two in one transaction.
 Locks:      for the two job tables, candidates are read from the index on the date, which covers the question; the rows are then deleted by the
             clustered key. Everything skips locked rows (READPAST), so purging waits for nobody. One small transaction a batch.
 Reads:      in the order of the rows removed.
@@ -20,7 +20,8 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 
     DECLARE @StartedAt datetime2(3) = SYSUTCDATETIME(), @RowsMoved int = 0, @Moved int, @BatchSize int,
-            @ArchiveHours int, @DeadHours int, @RunHours int, @WorkerHours int, @ActionHours int, @Before datetime2(3);
+            @ArchiveHours int, @DeadHours int, @RunHours int, @WorkerHours int, @ActionHours int,
+            @FailureHours int, @StopHours int, @Before datetime2(3);
     DECLARE @Old TABLE (JobId bigint NOT NULL PRIMARY KEY);
 
     SET @BatchSize = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Recovery.BatchSize');
@@ -29,6 +30,8 @@ BEGIN
     SET @RunHours = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Retention.RecoveryRuns');
     SET @WorkerHours = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Retention.Workers');
     SET @ActionHours = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Retention.OperatorActions');
+    SET @FailureHours = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Retention.JobFailures');
+    SET @StopHours = (SELECT s.Value FROM chokaq.Settings AS s WHERE s.Name = N'Retention.WorkerStops');
 
     SET @Before = DATEADD(HOUR, -@ArchiveHours, @StartedAt);
     WHILE @ArchiveHours > 0
@@ -68,6 +71,32 @@ BEGIN
         INNER JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK) ON d.JobId = o.JobId
         WHERE d.DeadAt < @Before
         OPTION (FORCE ORDER, LOOP JOIN, MAXDOP 1);
+
+        SET @Moved = @@ROWCOUNT;
+        SET @RowsMoved = @RowsMoved + @Moved;
+        IF @Moved = 0 BREAK;
+    END;
+
+    SET @Before = DATEADD(HOUR, -@FailureHours, @StartedAt);
+    WHILE @FailureHours > 0
+    BEGIN
+        DELETE TOP (@BatchSize) FROM f
+        FROM chokaq.JobFailures AS f WITH (INDEX (IX_JobFailures_FailedAt), FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
+        WHERE f.FailedAt < @Before
+        OPTION (MAXDOP 1);
+
+        SET @Moved = @@ROWCOUNT;
+        SET @RowsMoved = @RowsMoved + @Moved;
+        IF @Moved = 0 BREAK;
+    END;
+
+    SET @Before = DATEADD(HOUR, -@StopHours, @StartedAt);
+    WHILE @StopHours > 0
+    BEGIN
+        DELETE TOP (@BatchSize) FROM s
+        FROM chokaq.WorkerStops AS s WITH (INDEX (IX_WorkerStops_DrainingAt), FORCESEEK, ROWLOCK, READPAST, READCOMMITTEDLOCK)
+        WHERE s.DrainingAt < @Before
+        OPTION (MAXDOP 1);
 
         SET @Moved = @@ROWCOUNT;
         SET @RowsMoved = @RowsMoved + @Moved;

@@ -13,7 +13,7 @@ Result set: JobId bigint, Result varchar, JobState varchar. One row a job:
               Discarded  somebody has discarded it; it stays so
               NotDead    it is not in the DLQ; JobState says where it is (NULL: nowhere)
 Errors:     51004 to 51007, see CheckJobIds; 51001 @Note; 51003 a number; 51014 a lock on an idempotency key was not granted.
-Tables, in order: JobsDLQ, Jobs, OperatorActions (then, for jobs not requeued only, JobsArchive). FailJobs goes from Jobs to
+Tables, in order: JobsDLQ, Jobs (keys), OperatorActions, JobFailures, Jobs (then, for jobs not requeued only, JobsArchive). FailJobs goes from Jobs to
             JobsDLQ: the two cannot meet, since a job is in one of them only.
 Locks:      one transaction. U on PK_JobsDLQ in order of JobId; application locks on idempotency keys in order of (type, key);
             X on the new rows of Jobs.
@@ -88,6 +88,13 @@ BEGIN
     /* The log is written first: afterwards the reason and the error are no longer anywhere. */
     INSERT INTO chokaq.OperatorActions (ActionName, JobId, Queue, OldValue, Note, LoginName, HostName, ProgramName, ActedAt)
     SELECT 'RequeueDeadJobs', d.JobId, d.Queue, CONCAT(d.Reason COLLATE DATABASE_DEFAULT, N': ', d.Error), @Note, ORIGINAL_LOGIN(), HOST_NAME(), APP_NAME(), @Now
+    FROM @Dead AS k
+    INNER JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = k.JobId
+    WHERE k.IsDiscarded = 0 AND k.KeyInUse = 0
+    OPTION (FORCE ORDER, LOOP JOIN);
+
+    INSERT INTO chokaq.JobFailures (JobId, RequeueCount, Attempt, Reason, Error, WorkerId, StartedAt, FailedAt)
+    SELECT d.JobId, d.RequeueCount, d.Attempt, d.Reason, d.Error, d.LastWorkerId, d.StartedAt, d.DeadAt
     FROM @Dead AS k
     INNER JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = k.JobId
     WHERE k.IsDiscarded = 0 AND k.KeyInUse = 0

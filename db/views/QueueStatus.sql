@@ -7,7 +7,7 @@ Columns: Queue; IsPaused bit; ConcurrencyLimit int (NULL: none);
 Locks:   none (NOLOCK), on purpose: a look at the queue never waits for the queue, nor makes it wait, in any isolation level. The counts
          are those of a moment that moves on while they are taken.
 Reads:   narrow indexes only; JobsArchive is not read.
-Callers: chokaq_monitor, chokaq_operator.
+Callers: chokaq_monitor, chokaq_operator, chokaq_worker.
 */
 CREATE OR ALTER VIEW chokaq.QueueStatus
 AS

@@ -3,7 +3,8 @@ chokaq.WorkerStatus: who works, on how much, and who is draining or gone.
 
 Columns: WorkerId; HostName; ProcessId; Version; Queues (JSON array); Handlers int, Prefetch int (its capacity);
          State varchar: running, draining, stopped (it said so), gone (it has not said so, and sent no heartbeat for Recovery.ProcessingZombieTimeout);
-         Fetched bigint, Processing bigint (jobs that it holds); LoginName; StartedAt, StateAt, HeartbeatAt datetime2(3) UTC; HeartbeatAgeSeconds bigint.
+         Fetched bigint, Processing bigint (jobs that it holds); LoginName; StartedAt, StateAt, HeartbeatAt datetime2(3) UTC; HeartbeatAgeSeconds bigint;
+         JobTypes (JSON array of those that it has handlers for; NULL: all); HandlersWanted int (SetWorkerHandlers; NULL: as started).
 Locks:   none (NOLOCK); see QueueStatus.
 Reads:   Workers, and IX_Jobs_Owner, which holds the rows that somebody holds now.
 Callers: chokaq_monitor, chokaq_operator.
@@ -26,7 +27,9 @@ SELECT w.WorkerId,
        w.StartedAt,
        w.StateAt,
        w.HeartbeatAt,
-       DATEDIFF_BIG(SECOND, w.HeartbeatAt, SYSUTCDATETIME()) AS HeartbeatAgeSeconds
+       DATEDIFF_BIG(SECOND, w.HeartbeatAt, SYSUTCDATETIME()) AS HeartbeatAgeSeconds,
+       w.JobTypes,
+       w.HandlersWanted
 FROM chokaq.Workers AS w WITH (NOLOCK)
 LEFT JOIN
 (
