@@ -3,6 +3,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	mssql "github.com/microsoft/go-mssqldb"
 )
@@ -97,12 +98,17 @@ func procedureError(procedure string, err error) error {
 	return &ProcedureError{Procedure: procedure, Number: sqlNumber(err), Err: err}
 }
 
-// sqlNumber is the SQL Server error number in err, or 0.
+// sqlNumber is the SQL Server error number in err, or 0. A login whose database cannot be opened, as while it is being recovered, gets two errors: 4060
+// and then 18456, as for a wrong password. go-mssqldb reports the last; the first is the one that says it.
 func sqlNumber(err error) int32 {
-	if e, ok := errors.AsType[mssql.Error](err); ok {
-		return e.Number
+	e, ok := errors.AsType[mssql.Error](err)
+	if !ok {
+		return 0
 	}
-	return 0
+	if e.Number == loginFailed && slices.ContainsFunc(e.All, func(one mssql.Error) bool { return one.Number == cannotOpen }) {
+		return cannotOpen
+	}
+	return e.Number
 }
 
 // invalidArgument is an ErrInvalidArgument that was found before anything was sent.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/spf13/cobra"
@@ -68,7 +69,11 @@ func explain(settings config.Connection, err error) error {
 		return err
 	}
 	if e, ok := errors.AsType[mssql.Error](err); ok {
-		switch e.Number {
+		number := e.Number
+		if slices.ContainsFunc(e.All, func(one mssql.Error) bool { return one.Number == 4060 }) { // 18456 comes after it
+			number = 4060
+		}
+		switch number {
 		case 18456, 18452, 18486, 18487, 18488:
 			return fmt.Errorf("%s refused the login; check user and password in CHOKAQ_DSN (every special character of the password percent-encoded): %w", settings.Target(), err)
 		case 4060, 911, 916:

@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/chokaq/chokaq/internal/clock"
 	"github.com/chokaq/chokaq/internal/sqlsim/agent"
@@ -57,10 +58,12 @@ type Options struct {
 type Server struct {
 	opts     Options
 	engine   *engine.Server
-	wire     *tds.Server
+	wire     atomic.Pointer[tds.Server] // a new one after a restart
+	before   earlier
+	version  [4]uint16
 	faults   *fault.Injector
 	agent    *agent.Agent // nil with NoAgent
-	listener net.Listener
+	listener net.Listener // the first; its address stays
 	served   chan error
 }
 
@@ -86,7 +89,7 @@ func Start(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: opts, engine: e, faults: fault.New(), served: make(chan error, 1)}
+	s := &Server{opts: opts, engine: e, version: version, faults: fault.New(), served: make(chan error, 1)}
 	if !opts.NoAgent {
 		if s.agent, err = agent.New(context.Background(), e, "sa", opts.Password, opts.Logger); err != nil {
 			return nil, err
@@ -98,12 +101,18 @@ func Start(opts Options) (*Server, error) {
 	if s.agent != nil {
 		s.agent.Start()
 	}
-	s.wire = tds.NewServer(tds.Options{
-		Backend: backend{e}, Faults: s.faults, Logger: opts.Logger, Name: e.ServerName(), Version: version,
-		Certificate: opts.Certificate, NoTLS: opts.NoTLS,
-	})
-	go func() { s.served <- s.wire.Serve(s.listener) }()
+	s.serve(s.listener)
 	return s, nil
+}
+
+// serve begins to serve clients.
+func (s *Server) serve(listener net.Listener) {
+	wire := tds.NewServer(tds.Options{
+		Backend: backend{s.engine}, Faults: s.faults, Logger: s.opts.Logger, Name: s.engine.ServerName(), Version: s.version,
+		Certificate: s.opts.Certificate, NoTLS: s.opts.NoTLS,
+	})
+	s.wire.Store(wire)
+	go func() { s.served <- wire.Serve(listener) }()
 }
 
 // versionNumbers reads the four numbers of a product version.
@@ -127,7 +136,7 @@ func (s *Server) Close() error {
 	if s.agent != nil {
 		s.agent.Stop()
 	}
-	err := s.wire.Close()
+	err := s.wire.Load().Close()
 	if served := <-s.served; !errors.Is(served, tds.ErrServerClosed) {
 		err = errors.Join(err, served)
 	}
@@ -176,7 +185,7 @@ func (s *Server) AdjustableClock() *clock.Adjustable {
 }
 
 // Counters tell what has come over the wire.
-func (s *Server) Counters() tds.Counters { return s.wire.Counters() }
+func (s *Server) Counters() tds.Counters { return sum(s.before.get(), s.wire.Load().Counters()) }
 
 // Deadlocks are the reports of all deadlocks so far, oldest first.
 func (s *Server) Deadlocks() []storage.DeadlockReport { return s.engine.Deadlocks() }
@@ -185,4 +194,4 @@ func (s *Server) Deadlocks() []storage.DeadlockReport { return s.engine.Deadlock
 func (s *Server) Engine() *engine.Server { return s.engine }
 
 // DropConnections breaks every connection, as a failover does, and takes new ones.
-func (s *Server) DropConnections() { s.wire.DropConnections() }
+func (s *Server) DropConnections() { s.wire.Load().DropConnections() }

@@ -244,7 +244,7 @@ func TestLogins(t *testing.T) {
 			t.Fatal(err)
 		}
 		var e mssql.Error
-		if err := db.Ping(); !errors.As(err, &e) || e.Number != want {
+		if err := db.Ping(); !errors.As(err, &e) || e.All[0].Number != want || e.Number != 18456 { // which a login that fails always ends with
 			t.Errorf("%v, want error %d", err, want)
 		}
 		db.Close()

@@ -407,6 +407,9 @@ func (p *planner) lookup(name tsql.ObjectName) (*object, error) {
 		if db = p.srv.findDatabase(name.Database); db == nil {
 			return nil, nil
 		}
+		if err := p.srv.recovered(db); err != nil {
+			return nil, err
+		}
 	}
 	key := foldName(name.Name)
 	schemas := []string{name.Schema}

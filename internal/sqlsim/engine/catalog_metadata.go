@@ -208,8 +208,14 @@ func (p *planner) databaseProperty(name, property string) (value.Value, bool) {
 	}
 	switch strings.ToLower(property) {
 	case "collation":
+		if p.srv.recovering(db) { // how a client asks whether it can be used
+			return value.Value{}, false
+		}
 		return text(db.collation.Name()), true
 	case "status":
+		if p.srv.recovering(db) {
+			return text("RECOVERING"), true
+		}
 		return text("ONLINE"), true
 	case "recovery":
 		return text(db.recovery), true

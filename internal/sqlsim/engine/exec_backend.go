@@ -216,6 +216,9 @@ func (p *planner) useDatabase(ctx context.Context, name string) error {
 	if db == nil {
 		return sqlError(911, 16, 1, "Database '%s' does not exist. Make sure that the name is entered correctly.", name)
 	}
+	if err := p.srv.recovered(db); err != nil {
+		return err
+	}
 	if p.userIn(db) == nil {
 		return sqlError(916, 14, 2, "The server principal \"%s\" is not able to access the database \"%s\" under the current security context.", p.login.name, db.name)
 	}

@@ -36,6 +36,7 @@ type Server struct {
 	started        time.Time
 	version        atomic.Uint64 // of the catalog
 	nameSeq        atomic.Uint64
+	stage          atomic.Int32 // of a restart
 
 	mu        sync.RWMutex
 	databases map[string]*database
@@ -160,8 +161,11 @@ var fixedRoles = []string{"db_owner", "db_accessadmin", "db_securityadmin", "db_
 
 func (db *database) system() bool { return db.id <= 4 }
 
-// Connect logs a client in and returns its session. The error is 18456 or 4060.
+// Connect logs a client in and returns its session. The error is 18456, 4060, or 17187 during a restart.
 func (srv *Server) Connect(ctx context.Context, l Login) (*Session, error) {
+	if err := srv.ready(); err != nil {
+		return nil, err
+	}
 	srv.mu.Lock()
 	lg := srv.logins[foldName(l.User)]
 	if lg == nil || lg.role || lg.disabled || lg.password != l.Password {
@@ -180,7 +184,7 @@ func (srv *Server) Connect(ctx context.Context, l Login) (*Session, error) {
 	p.sess = newSession(sessionOptions{backend: p, clock: srv.clock, spid: l.SPID, login: l})
 	srv.mu.Unlock()
 
-	if db == nil || p.userIn(db) == nil || db.single == "OFFLINE" {
+	if db == nil || p.userIn(db) == nil || srv.recovering(db) {
 		return nil, sqlError(4060, 11, 1, "Cannot open database \"%s\" requested by the login. The login failed.", name)
 	}
 	if err := p.singleUser(db); err != nil {

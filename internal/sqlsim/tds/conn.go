@@ -248,6 +248,9 @@ func (c *conn) logIn(m message) error {
 			e = &hidden
 		}
 		c.resp.Message(e)
+		if e.Number == 4060 || e.Number == 4064 { // both are sent: why, and that the login failed
+			c.resp.Message(value.NewError(18456, 14, 1, "Login failed for user '%s'.", l.user))
+		}
 		c.resp.finish(false, false)
 		c.resp.out.end()
 		return e
