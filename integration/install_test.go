@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/microsoft/go-mssqldb/batch"
 
 	"github.com/chokaq/chokaq/db"
@@ -170,5 +171,35 @@ func TestCompatibilityLevelIsChecked(t *testing.T) {
 	mustExec(t, d.pool, "ALTER DATABASE "+d.name+" SET COMPATIBILITY_LEVEL = 130")
 	if err := (db.Installer{DSN: d.dsn}).Up(t.Context()); err != nil {
 		t.Errorf("after raising the level: %v", err)
+	}
+}
+
+// A database of version 1 with jobs in it is upgraded in place, and what workers of version 1 call goes on working.
+func TestUpgradeFromVersion1(t *testing.T) {
+	d := newEmptyDatabase(t)
+	mustExec(t, d.pool, "CREATE SCHEMA chokaq")
+	mustExec(t, d.pool, "CREATE TABLE chokaq.SchemaVersion (version bigint NOT NULL PRIMARY KEY, dirty bit NOT NULL)")
+	first, err := db.Migrations.ReadFile("migrations/000001_init.up.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, d.pool, string(first))
+	mustExec(t, d.pool, "INSERT INTO chokaq.SchemaVersion VALUES (1, 0)")
+	fill(t, d, 1_000_000, 50, 10, 5, 3)
+	mustExec(t, d.pool, `INSERT INTO chokaq.Workers (WorkerId, HostName, ProcessId, Version, Queues, Handlers, Prefetch, State, LoginName, StartedAt, HeartbeatAt, StateAt)
+VALUES (NEWID(), N'old', 1, N'1', N'["q"]', 1, 1, 'running', N'x', SYSUTCDATETIME(), SYSUTCDATETIME(), SYSUTCDATETIME())`)
+	if got := changes(t, d); len(got) == 0 || got[0] != "migrated 000002_operations.up.sql" {
+		t.Fatalf("changed %v", got)
+	}
+	wantInstalled(t, d)
+	// A call as version 1 makes it: no job types, no attempts.
+	h := claimAs(t, d.pool, uuid.New(), 100, "q")
+	if len(h) != 50 {
+		t.Errorf("claimed %d", len(h))
+	}
+	start(t, d.pool, h...)
+	answers(t, d.pool, "CompleteJobs", claimsJSON(t, h))
+	if n := number(t, d.pool, "SELECT LiveWorkers FROM chokaq.JobTypeStatus WHERE Queue = N'q' AND JobType = N't'"); n != 1 {
+		t.Errorf("the worker of version 1 does not count as one that takes every type: %d", n)
 	}
 }
