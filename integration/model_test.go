@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -29,17 +28,10 @@ const modelAttempts = 3
 // seed of a failure. CHOKAQ_TEST_MODEL_TIME lengthens the search.
 func TestHistoriesFollowTheModel(t *testing.T) {
 	d := newDatabase(t)
-	limit := 12 * time.Second
-	if text := os.Getenv("CHOKAQ_TEST_MODEL_TIME"); text != "" {
-		var err error
-		if limit, err = time.ParseDuration(text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	end := time.Now().Add(limit)
+	more := until(time.Now().Add(modelTime(t, 6*time.Second)))
 	workers := []uuid.UUID{registered(t, d, "q"), registered(t, d, "q"), registered(t, d, "q")}
 	rapid.Check(t, func(rt *rapid.T) {
-		if time.Now().After(end) {
+		if !more(rt) {
 			return
 		}
 		queue := "q" + uuid.NewString()
