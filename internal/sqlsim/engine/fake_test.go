@@ -70,6 +70,9 @@ func (b *fakeBackend) compileSubquery(sc *scope, q *tsql.Query) (*subquery, erro
 	sub := &subquery{}
 	for i, s := range list {
 		for _, it := range s.Items {
+			if it.Expr == nil { // an asterisk, and nothing to take it from
+				return nil, sqlError(263, 16, 1, "Must specify table to select from.")
+			}
 			c, err := compileScalar(inner, it.Expr)
 			if err != nil {
 				return nil, err
