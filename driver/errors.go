@@ -62,7 +62,7 @@ const (
 )
 
 // ProcedureError is an error from a call of a ChokaQ procedure. It matches
-// ErrInvalidArgument or ErrJobNotFound where that is what it says, and unwraps to the
+// ErrInvalidArgument, ErrJobNotFound or ErrNoRecurringJob where that is what it says, and unwraps to the
 // error of go-mssqldb.
 type ProcedureError struct {
 	Procedure string // such as "chokaq.EnqueueJob"
@@ -84,6 +84,8 @@ func (e *ProcedureError) Is(target error) bool {
 	switch target {
 	case ErrInvalidArgument:
 		return e.Number >= NumberInvalidName && e.Number <= NumberDuplicateJob || e.Number == NumberUnknownSetting
+	case ErrNoRecurringJob:
+		return e.Number == NumberNoRecurringJob
 	case ErrJobNotFound:
 		return e.Number == NumberJobNotFound
 	}

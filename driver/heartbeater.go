@@ -33,7 +33,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 		if sqlNumber(err) == NumberUnknownWorker { // its row was purged while it could not send heartbeats
 			_, err = h.w.procedures.register(ctx, h.w.registration())
 			if err == nil && h.w.state.get() != stateRunning { // a stop has said draining, which keeps late claims from being committed: say it again
-				err = h.w.procedures.setWorkerState(ctx, h.w.id, "draining")
+				err = h.w.procedures.setWorkerState(ctx, h.w.id, "draining", "")
 			}
 			if err == nil {
 				answers, err = h.w.procedures.heartbeat(ctx, h.w.id, chunk)

@@ -248,8 +248,19 @@ func (p *procedures) register(ctx context.Context, r registration) (recoveryTime
 	return one("chokaq.RegisterWorker", all, err)
 }
 
-func (p *procedures) setWorkerState(ctx context.Context, workerID uuid.UUID, state string) error {
-	return p.exec(ctx, "chokaq.SetWorkerState", sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("State", state))
+// setWorkerState says what the worker does; reason is for draining.
+func (p *procedures) setWorkerState(ctx context.Context, workerID uuid.UUID, state, reason string) error {
+	return p.exec(ctx, "chokaq.SetWorkerState", sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("State", state),
+		sql.Named("Reason", sql.NullString{String: reason, Valid: reason != ""}))
+}
+
+// recordStop stores the record of a stop.
+func (p *procedures) recordStop(ctx context.Context, workerID uuid.UUID, report stopReport) error {
+	text, err := json.Marshal(report)
+	if err != nil {
+		return err
+	}
+	return p.exec(ctx, "chokaq.RecordWorkerStop", sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("Report", string(text)))
 }
 
 // recovery runs one of the three recovery procedures and returns the rows that it moved.

@@ -27,6 +27,11 @@ type shutdown struct {
 	began  time.Duration // monotonic
 	reason error
 
+	// What the record of the stop needs: counts when it began, and how long the steps took.
+	running                              int
+	before                               Stats
+	releaseTook, handlersTook, flushTook time.Duration
+
 	stopClaiming, stopStarting, stopBeating, stopStoring context.CancelCauseFunc
 
 	unsettledClaim uuid.UUID // a claim that was cut off and could not be released; set by release
@@ -37,9 +42,9 @@ type shutdown struct {
 func (s *shutdown) run() error {
 	w := s.w
 	w.state.set(stateDraining)
-	runningThen := len(w.owned.in(running))
+	s.running, s.before = len(w.owned.in(running)), w.Stats()
 	w.log.Info("shutdown 1/7: draining", event("shutdown.draining"), zap.NamedError("reason", s.reason),
-		zap.Int("prefetched", len(w.owned.in(prefetched))), zap.Int("running", runningThen),
+		zap.Int("prefetched", len(w.owned.in(prefetched))), zap.Int("running", s.running),
 		zap.Duration("grace_period", w.config.WorkerShutdownGracePeriod), zap.Duration("bound", w.config.ShutdownBound()))
 	s.stopClaiming(ErrShutdown)
 	released := make(chan []*heldJob, 1)
@@ -51,7 +56,7 @@ func (s *shutdown) run() error {
 		w.processor.handlers.Wait()
 		close(handlersDone)
 	}()
-	s.step("shutdown 5/7: running handlers may go on", "shutdown.grace", zap.Int("running", runningThen))
+	s.step("shutdown 5/7: running handlers may go on", "shutdown.grace", zap.Int("running", s.running))
 	if s.wait(handlersDone, w.config.WorkerShutdownGracePeriod-s.elapsed()) {
 		s.step("shutdown 6/7: every handler has returned within the grace period", "shutdown.handlers_returned")
 	} else {
@@ -60,6 +65,7 @@ func (s *shutdown) run() error {
 		s.wait(handlersDone, w.config.CancellationPeriod)
 	}
 	canceled := s.elapsed()
+	s.handlersTook = canceled
 	notReleased := <-released
 	if s.elapsed() > canceled { // a start that was settled only now has launched nothing that runs, but its outcome is on its way
 		s.wait(handlersDone, min(w.config.CancellationPeriod, w.config.PrefetchedJobReleaseTimeout+w.config.CancellationPeriod-s.elapsed()))
@@ -70,9 +76,11 @@ func (s *shutdown) run() error {
 		w.log.Error("a handler did not return; it is abandoned, and zombie rescue will move its job to the dead-letter queue",
 			event("job.abandoned"), jobFields(job.info))
 	}
-	flushBy := s.elapsed() + w.config.FlushTimeout
+	flushBegan := s.elapsed()
+	flushBy := flushBegan + w.config.FlushTimeout
 	s.step("shutdown 7/7: storing the last outcomes", "shutdown.flush", zap.Int("outcomes", len(w.owned.in(finished))), zap.Int("abandoned", len(abandoned)))
 	unstored := s.flush()
+	s.flushTook = s.elapsed() - flushBegan
 
 	w.stopHandlers(ErrShutdown)
 	s.stopBeating(errStopped)
@@ -84,6 +92,7 @@ func (s *shutdown) run() error {
 // release is step 4. It returns the rows that it could not give back.
 func (s *shutdown) release() []*heldJob {
 	w := s.w
+	defer func() { s.releaseTook = s.elapsed() }()
 	within, stop := withTimeout(s.base, w.clock, w.config.PrefetchedJobReleaseTimeout, errReleaseTimeout)
 	defer stop()
 	context.AfterFunc(within, func() { s.stopStarting(errReleaseTimeout) }) // a start under way may settle until then
@@ -157,19 +166,13 @@ func (s *shutdown) flush() []outcome {
 // the request of one that was cut off arrives: so what is released afterwards is everything.
 func (s *shutdown) fence(within context.Context) error {
 	_, err := persist(within, s.w, func(ctx context.Context) (struct{}, error) {
-		err := s.w.procedures.setWorkerState(ctx, s.w.id, "draining")
+		err := s.draining(ctx)
 		if sqlNumber(err) == NumberUnknownWorker { // its row was purged while it could not send heartbeats
 			err = nil
 		}
 		return struct{}{}, err
 	})
 	return err
-}
-
-func (s *shutdown) sayNow(state string, within time.Duration, cause error) error {
-	ctx, stop := withTimeout(s.base, s.w.clock, within, cause)
-	defer stop()
-	return s.w.procedures.setWorkerState(ctx, s.w.id, state)
 }
 
 func (s *shutdown) report(abandoned []*heldJob, unstored []outcome, notReleased []*heldJob, flushBy time.Duration) error {
@@ -185,13 +188,13 @@ func (s *shutdown) report(abandoned []*heldJob, unstored []outcome, notReleased 
 		report.NotReleased = append(report.NotReleased, job.info)
 	}
 	if len(unstored) == 0 && len(notReleased) == 0 && s.unsettledClaim == uuid.Nil { // otherwise the database is away: do not wait for it once more
-		if err := s.sayNow("stopped", min(time.Second, flushBy-s.elapsed()), errFlushTimeout); err != nil {
-			w.log.Warn("the worker could not say that it has stopped; it will show as gone", event("shutdown.stopped_unsaid"), zap.Error(err))
+		if err := s.say(s.record(report), min(time.Second, flushBy-s.elapsed())); err != nil {
+			w.log.Warn("the worker could not say that it has stopped; its stop will show as cut short", event("shutdown.stopped_unsaid"), zap.Error(err))
 		}
 	}
 	s.step("the worker has stopped", "shutdown.stopped", zap.Int("abandoned", len(abandoned)), zap.Int("unstored", len(unstored)),
 		zap.Int("not_released", len(notReleased)), zap.Any("stats", w.Stats()))
-	if len(report.Abandoned)+len(report.Unstored)+len(report.NotReleased) == 0 && report.UnsettledClaim == uuid.Nil {
+	if report.empty() {
 		return nil
 	}
 	return report

@@ -16,10 +16,11 @@ type Stats struct {
 	Released        int64 // prefetched jobs given back by the shutdown
 	Heartbeats      int64 // calls of HeartbeatJobs that were stored
 	DatabaseCalls   int64 // calls of procedures, repeated ones too
+	Ticks           int64 // ticks of recurring jobs that this worker has enqueued
 }
 
 type counters struct {
-	claimed, started, refusedStarts, completed, retried, dead, interrupted, refusedOutcomes, lost, released, heartbeats atomic.Int64
+	claimed, started, refusedStarts, completed, retried, dead, interrupted, refusedOutcomes, lost, released, heartbeats, ticks atomic.Int64
 }
 
 // Stats may be called at any time.
@@ -28,6 +29,6 @@ func (w *Worker) Stats() Stats {
 	return Stats{
 		Claimed: c.claimed.Load(), Started: c.started.Load(), RefusedStarts: c.refusedStarts.Load(), Completed: c.completed.Load(),
 		Retried: c.retried.Load(), Dead: c.dead.Load(), Interrupted: c.interrupted.Load(), RefusedOutcomes: c.refusedOutcomes.Load(),
-		Lost: c.lost.Load(), Released: c.released.Load(), Heartbeats: c.heartbeats.Load(), DatabaseCalls: w.procedures.calls.Load(),
+		Lost: c.lost.Load(), Released: c.released.Load(), Heartbeats: c.heartbeats.Load(), DatabaseCalls: w.procedures.calls.Load(), Ticks: c.ticks.Load(),
 	}
 }

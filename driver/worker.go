@@ -38,6 +38,7 @@ type Worker struct {
 	processor      *processor
 	completer      *completer
 	heartbeater    *heartbeater
+	ticker         *ticker
 	handlerContext context.Context // of every handler; canceled with a cause by the shutdown alone
 	stopHandlers   context.CancelCauseFunc
 }
@@ -58,7 +59,7 @@ func NewWorker(client *Client, config WorkerConfig, logger *zap.Logger) (*Worker
 	}
 	w.log = logger.With(zap.Stringer("worker", w.id))
 	w.health = &health{log: w.log, clock: w.clock}
-	w.claimer, w.processor, w.completer, w.heartbeater = newClaimer(w), newProcessor(w), newCompleter(w), &heartbeater{w: w}
+	w.claimer, w.processor, w.completer, w.heartbeater, w.ticker = newClaimer(w), newProcessor(w), newCompleter(w), &heartbeater{w: w}, &ticker{w: w}
 	return w, nil
 }
 
@@ -151,7 +152,7 @@ func (w *Worker) unregister(ctx context.Context) {
 	}
 	within, stop := withTimeout(context.WithoutCancel(ctx), w.clock, min(time.Second, w.config.FlushTimeout), errFlushTimeout)
 	defer stop()
-	if err := w.procedures.setWorkerState(within, w.id, "stopped"); err != nil {
+	if err := w.procedures.setWorkerState(within, w.id, "stopped", ""); err != nil {
 		w.log.Warn("the worker could not say that it has stopped; it will show as gone", event("shutdown.stopped_unsaid"), zap.Error(err))
 	}
 }
@@ -195,6 +196,7 @@ func (w *Worker) work(ctx context.Context) error {
 		beats.Go(func() { w.recoverEvery(beating, w.config.PurgeInterval, PurgeHistory) })
 	}
 	claimer.Go(func() { w.claimer.run(claiming) })
+	beats.Go(func() { w.ticker.run(claiming) })
 	processor.Go(func() { w.processor.run(claiming, starting) })
 
 	<-ctx.Done()

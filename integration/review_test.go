@@ -56,8 +56,8 @@ func TestAReviewFindsByFilter(t *testing.T) {
 		{[]any{sql.Named("ErrorText", "%")}, []int64{mail}},
 		{[]any{sql.Named("AfterJobId", rejected)}, []int64{other, report}},
 		{[]any{sql.Named("MaxJobs", 2)}, []int64{mail, rejected}},
-		{[]any{sql.Named("DeadBefore", time.Now().Add(-24 * time.Hour))}, nil},
-		{[]any{sql.Named("DeadFrom", time.Now().Add(-24 * time.Hour))}, []int64{mail, rejected, other, report}},
+		{[]any{sql.Named("DeadBefore", time.Now().Add(-24*time.Hour))}, nil},
+		{[]any{sql.Named("DeadFrom", time.Now().Add(-24*time.Hour))}, []int64{mail, rejected, other, report}},
 	} {
 		got, text := found(t, d, c.args...)
 		if !slices.Equal(got, c.want) {

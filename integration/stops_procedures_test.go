@@ -76,7 +76,9 @@ func TestWorkersThatEndWithoutAWord(t *testing.T) {
 func TestHandlersOfARunningWorker(t *testing.T) {
 	d := newDatabase(t)
 	worker := registered(t, d, "q")
-	wanted := func() any { return mustQuery(t, d.pool, "chokaq.GetWorkerControl", workerArg(worker))[0]["HandlersWanted"] }
+	wanted := func() any {
+		return mustQuery(t, d.pool, "chokaq.GetWorkerControl", workerArg(worker))[0]["HandlersWanted"]
+	}
 	if got := wanted(); got != nil {
 		t.Errorf("at first: %v", got)
 	}
@@ -104,7 +106,9 @@ func TestHandlersOfARunningWorker(t *testing.T) {
 func TestLateRecoveryIsNoticed(t *testing.T) {
 	d := newDatabase(t)
 	worker := registered(t, d, "q")
-	late := func() any { return mustQuery(t, d.pool, "chokaq.GetWorkerControl", workerArg(worker))[0]["IsRecoveryLate"] }
+	late := func() any {
+		return mustQuery(t, d.pool, "chokaq.GetWorkerControl", workerArg(worker))[0]["IsRecoveryLate"]
+	}
 	if got := late(); got != false {
 		t.Errorf("just installed: %v", got)
 	}
@@ -145,5 +149,23 @@ func TestWhoWorksOnWhat(t *testing.T) {
 	got := mustQuery(t, d.pool, "SELECT Queue, JobType, Pending, LiveWorkers FROM chokaq.JobTypeStatus ORDER BY Queue, JobType")
 	if len(got) != 3 || got[0]["LiveWorkers"] != int64(0) || got[1]["JobType"] != "t" || got[1]["Pending"] != int64(1) || got[1]["LiveWorkers"] != int64(2) || got[2]["LiveWorkers"] != int64(0) {
 		t.Errorf("types: %v", got)
+	}
+}
+
+// wantStop checks the record of a worker's stop.
+func wantStop(t *testing.T, d *database, w *runningWorker, outcome string, counts map[string]int64) {
+	t.Helper()
+	all := mustQuery(t, d.pool, "SELECT * FROM chokaq.StopHistory WHERE WorkerId = @WorkerId", workerArg(w.ID()))
+	if len(all) != 1 {
+		t.Fatalf("%d records of the stop", len(all))
+	}
+	r := all[0]
+	if r["Outcome"] != outcome || r["Reason"] != "context canceled" || r["StoppedAt"] == nil || r["TotalMs"].(int64) < r["HandlersMs"].(int64) {
+		t.Errorf("the record of the stop: %v; want outcome %s", r, outcome)
+	}
+	for name, want := range counts {
+		if r[name] != want {
+			t.Errorf("the record of the stop: %s is %v; want %d", name, r[name], want)
+		}
 	}
 }

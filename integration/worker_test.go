@@ -232,6 +232,7 @@ func TestAStopGivesBackWhatWasPrefetchedAndFinishesWhatRuns(t *testing.T) {
 	if n := w.logged("shutdown.released"); n != 1 {
 		t.Errorf("released in %d calls, want 1", n)
 	}
+	wantStop(t, d, w, "clean", map[string]int64{"Running": 8, "Released": 50, "Completed": 8, "Interrupted": 0, "Abandoned": 0, "LeftFetched": 0, "Unstored": 0})
 }
 
 // The same with the database unreachable: the stop is bounded, everything is named, and recovery settles it.
@@ -371,6 +372,14 @@ func TestTheEndOfTheGracePeriod(t *testing.T) {
 				t.Error(err)
 			}
 			wantWhere(t, d, id, c.where)
+			switch c.where {
+			case "Dead Interrupted":
+				wantStop(t, d, w, "review", map[string]int64{"Running": 1, "Dead": 1, "Interrupted": 1})
+			case "Archived":
+				wantStop(t, d, w, "clean", map[string]int64{"Running": 1, "Completed": 1, "Interrupted": 0})
+			default:
+				wantStop(t, d, w, "clean", map[string]int64{"Running": 1, "Retried": 1})
+			}
 		})
 	}
 }
@@ -389,6 +398,7 @@ func TestAHandlerThatIgnoresItsContextIsAbandonedAndNamed(t *testing.T) {
 		t.Errorf("Run returned %v", err)
 	}
 	wantWhere(t, d, id, "Processing")
+	wantStop(t, d, w, "abandoned", map[string]int64{"Running": 1, "Abandoned": 1})
 	g.end <- nil // it returns at last: nothing is stored, and that is said
 	eventually(t, "the late return is logged", func() bool { return w.logged("job.returned_late") == 1 })
 	wantWhere(t, d, id, "Processing")

@@ -18,7 +18,18 @@ type signals struct {
 // errSignal is why the context of a command ended.
 type errSignal struct{ os.Signal }
 
-func (e errSignal) Error() string { return "signal: " + e.String() }
+// Error names the signal as those do who send it: SIGTERM.
+func (e errSignal) Error() string {
+	switch e.Signal {
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case os.Interrupt:
+		return "SIGINT"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	}
+	return "signal: " + e.String()
+}
 
 // oneStop is how close together two signals are one: senders such as timeout(1) signal the process and then its process group.
 const oneStop = time.Second
