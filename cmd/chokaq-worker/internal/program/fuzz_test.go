@@ -1,0 +1,46 @@
+package program
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/kballard/go-shellquote"
+)
+
+// Whatever follows --handler, it is a program or an error with the accepted form; and written out again, it means the same.
+func FuzzSpec(f *testing.F) {
+	for _, seed := range []string{
+		`send_email=sh -c 'a "b" c' d\ e`, "a[timeout=90s, safe-to-retry ,reject=65]=sh --x=y", "a = sh", "a[]=sh", `résumé.v2=sh '' "" x[y]=z`, "a=sh # no comment $HOME `x` *",
+		"", "=", "=sh", "a=", "a=sh 'x", "a[timeout=5=sh", "a[timeout=-5s]=sh", "a[reject=0]=sh", "a[[=]]=sh", "]=[=sh", "a]=sh", "\xff=sh", "a\x00=sh \x00", "שלום\u200f=sh", "a=./", "a=/", "a=sh \\",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		spec, err := ParseSpec(text)
+		if err != nil {
+			if !strings.HasSuffix(err.Error(), "; accepted: "+Form) || !strings.HasPrefix(err.Error(), strconv.Quote(text)) {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		if spec.JobType == "" || len(spec.Args) == 0 || spec.Args[0] == "" || spec.Timeout < 0 || spec.RejectStatus < 0 || spec.RejectStatus > 255 {
+			t.Fatalf("%q is accepted as %+v", text, spec)
+		}
+		var options []string
+		if spec.Timeout > 0 {
+			options = append(options, "timeout="+spec.Timeout.String())
+		}
+		if spec.SafeToRetry {
+			options = append(options, "safe-to-retry")
+		}
+		if spec.RejectStatus > 0 {
+			options = append(options, "reject="+strconv.Itoa(spec.RejectStatus))
+		}
+		written := spec.JobType + "[" + strings.Join(options, ",") + "]=" + shellquote.Join(spec.Args...)
+		if again, err := ParseSpec(written); err != nil || !reflect.DeepEqual(again, spec) {
+			t.Errorf("%q is %+v; written as %q it is %+v, %v", text, spec, written, again, err)
+		}
+	})
+}
