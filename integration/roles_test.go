@@ -145,7 +145,7 @@ func TestRolesAreDecidedForEveryObject(t *testing.T) {
 // What nobody who is only in ChokaQ's roles may do.
 var never = []guarded{
 	{"", "CREATE TABLE chokaq.Mine (i int)"}, {"", "EXEC (N'CREATE PROCEDURE chokaq.Mine AS SELECT 1')"}, {"", "DROP PROCEDURE chokaq.ClaimJobs"},
-	{"", "ALTER ROLE chokaq_operator ADD MEMBER chokaq_producer"}, {"", "GRANT EXECUTE ON SCHEMA::chokaq TO public"},
+	{"", "ALTER ROLE chokaq_operator ADD MEMBER chokaq_producer"}, {"", "GRANT EXECUTE ON SCHEMA::chokaq TO public"}, {"", "DROP SCHEMA chokaq"},
 	{"", "ALTER TABLE chokaq.Jobs ADD Mine int NULL"}, {"", "ALTER SEQUENCE chokaq.JobIds RESTART WITH 1"},
 }
 

@@ -451,6 +451,9 @@ func (p *planner) dropOne(ctx context.Context, st *tsql.DropObject, name tsql.Ob
 			}
 			return lineAt(sqlError(15151, 16, 1, "Cannot drop the schema '%s', because it does not exist or you do not have permission.", name.Name), name.Pos)
 		}
+		if !p.all(db) && s.owner != p.userIn(db) {
+			return lineAt(sqlError(15151, 16, 1, "Cannot drop the schema '%s', because it does not exist or you do not have permission.", name.Name), name.Pos)
+		}
 		if len(s.objects) > 0 || len(s.types) > 0 {
 			first := ""
 			for _, o := range s.objects {
@@ -464,9 +467,6 @@ func (p *planner) dropOne(ctx context.Context, st *tsql.DropObject, name tsql.Ob
 				}
 			}
 			return lineAt(sqlError(3729, 16, 1, "Cannot drop schema '%s' because it is being referenced by object '%s'.", name.Name, first), name.Pos)
-		}
-		if !p.all(db) && s.owner != p.userIn(db) {
-			return lineAt(sqlError(15151, 16, 1, "Cannot drop the schema '%s', because it does not exist or you do not have permission.", name.Name), name.Pos)
 		}
 		if s.id < 5 {
 			return lineAt(sqlError(15150, 16, 1, "Cannot drop the schema '%s'.", name.Name), name.Pos)
