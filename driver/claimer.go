@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"database/sql"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -13,13 +14,14 @@ import (
 // claimer is the one goroutine that claims: first part of the flow claim -> prefetch -> process -> complete.
 //
 // It asks for no more than the free room of the prefetch channel, whose only sender it is, so that nothing claimed
-// ever waits for a place. It refills when half of the channel is free, polls with jitter while there is little to do, claims again at
-// once after a full batch, and at once when this process enqueues.
+// ever waits for a place; rows that were put aside take room as if they were in it. It refills when half of the room is free, polls with jitter while there is little
+// to do, claims again at once after a full batch, and at once when this process enqueues. It asks for the job types that the worker has handlers for, but
+// for those that are at their concurrency limit and have enough rows waiting.
 type claimer struct {
 	w       *Worker
 	queues  string        // JSON
 	woken   chan struct{} // an enqueue of this process
-	roomier chan struct{} // the processor has taken a row
+	roomier chan struct{} // the processor has taken a row, or a job type can be claimed again
 	// unsettled is the token of a claim that was cut off: what it may have committed is released by it.
 	unsettled atomic.Pointer[uuid.UUID]
 }
@@ -30,6 +32,12 @@ func newClaimer(w *Worker) *claimer {
 
 func (c *claimer) wake()     { signal(c.woken) }
 func (c *claimer) freeRoom() { signal(c.roomier) }
+
+// reconsider ends both waits: a job type that was left out can be claimed again.
+func (c *claimer) reconsider() {
+	c.freeRoom()
+	c.wake()
+}
 
 // signal leaves a mark in a channel of capacity one.
 func signal(ch chan struct{}) {
@@ -44,11 +52,11 @@ func (c *claimer) run(ctx context.Context) {
 	defer close(c.w.prefetch)
 	wait := c.w.config.PollIntervalMin
 	for ctx.Err() == nil {
-		room := c.room(ctx)
+		room, types := c.room(ctx)
 		if room == 0 {
 			return
 		}
-		got := c.claim(ctx, room)
+		got := c.claim(ctx, types, room)
 		switch {
 		case got == room:
 			wait = c.w.config.PollIntervalMin
@@ -64,16 +72,19 @@ func (c *claimer) run(ctx context.Context) {
 	}
 }
 
-// room waits until at least half of the prefetch channel is free and returns how much is; 0 when ctx ends first.
-func (c *claimer) room(ctx context.Context) int {
+// room waits until at least half of the room for waiting rows is free and there is a type to claim. It returns how much may be claimed, and of which types; 0 when
+// ctx ends first.
+func (c *claimer) room(ctx context.Context) (int, sql.NullString) {
 	for {
-		if free := cap(c.w.prefetch) - len(c.w.prefetch); 2*free >= cap(c.w.prefetch) {
-			return free
+		if most, leftOut := c.w.admission.room(); most > 0 {
+			if types, any := c.w.claimedTypes(leftOut); any {
+				return most, types
+			}
 		}
 		select {
 		case <-c.roomier:
 		case <-ctx.Done():
-			return 0
+			return 0, sql.NullString{}
 		}
 	}
 }
@@ -94,13 +105,13 @@ func (c *claimer) pause(ctx context.Context, d time.Duration) bool {
 
 // claim claims up to most jobs into the prefetch channel and returns how many it got. It repeats with the same token
 // until the database has answered: the token makes the repetition return what an unheard answer had.
-func (c *claimer) claim(ctx context.Context, most int) int {
+func (c *claimer) claim(ctx context.Context, types sql.NullString, most int) int {
 	token := uuid.New()
 	c.unsettled.Store(&token)
 	var sentAt time.Duration
 	jobs, err := persist(ctx, c.w, func(ctx context.Context) ([]JobInfo, error) {
 		sentAt = c.w.clock.Monotonic()
-		return c.w.procedures.claim(ctx, c.w.id, token, c.queues, most)
+		return c.w.procedures.claim(ctx, c.w.id, token, c.queues, types, most)
 	})
 	if err != nil {
 		return 0 // ctx has ended; shutdown releases by the token
@@ -108,7 +119,12 @@ func (c *claimer) claim(ctx context.Context, most int) int {
 	c.unsettled.Store(nil)
 	c.w.stats.claimed.Add(int64(len(jobs)))
 	for _, job := range jobs {
-		held := c.w.owned.add(job, token, sentAt)
+		h := c.w.handler(job.Type)
+		if h != nil && h.maxAttempts > 0 {
+			job.MaxAttempts = h.maxAttempts
+		}
+		held := c.w.owned.add(job, h, token, sentAt)
+		c.w.admission.arrive(held)
 		select {
 		case c.w.prefetch <- held:
 		case <-ctx.Done(): // more rows than were asked for, and nobody takes them: the stop releases what is held

@@ -11,7 +11,12 @@ import (
 	"github.com/microsoft/go-mssqldb/msdsn"
 
 	"github.com/chokaq/chokaq/internal/clock"
+	"github.com/chokaq/chokaq/internal/clockhook"
 )
+
+func init() {
+	clockhook.Set = func(client any, c clock.Clock) { client.(*Client).clock = c }
+}
 
 // Client enqueues and cancels jobs, and is what workers are made from. It is safe for
 // concurrent use.

@@ -108,7 +108,7 @@ func (c *completer) gather(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		c.mu.Lock()
-		enough := c.closed || len(c.waiting) >= min(100, c.w.config.Handlers)
+		enough := c.closed || len(c.waiting) >= min(100, c.w.Handlers())
 		c.mu.Unlock()
 		if enough {
 			return

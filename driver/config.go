@@ -12,7 +12,7 @@ import (
 type WorkerConfig struct {
 	// Queues to serve, in order of preference: a claim looks at the first one first. Default: DefaultQueue. At most 100.
 	Queues []string `env:"QUEUES, overwrite"`
-	// Handlers is the number of handler slots: how many jobs run at a time. Default 10; at most 1000.
+	// Handlers is the number of handler slots: how many jobs run at a time. Default 10; at most 10000. Worker.SetHandlers changes it later.
 	Handlers int `env:"HANDLERS, overwrite"`
 	// Prefetch is the room of the prefetch channel: how many jobs wait in memory for a slot. Default: twice Handlers; at most
 	// 1000. A stop gives them back.
@@ -103,7 +103,7 @@ func (c WorkerConfig) check() []error {
 	}
 	seen := make(map[string]bool)
 	for _, queue := range c.Queues {
-		if !isQueueName(queue) {
+		if !isName(queue, 64) {
 			fault("Queues: %q: a queue name has 1 to 64 characters, with no leading or trailing space and no control character", queue)
 		}
 		if seen[queue] {
@@ -111,8 +111,8 @@ func (c WorkerConfig) check() []error {
 		}
 		seen[queue] = true
 	}
-	if c.Handlers < 1 || c.Handlers > 1000 {
-		fault("Handlers: must be 1 to 1000, and is %d", c.Handlers)
+	if c.Handlers < 1 || c.Handlers > maxHandlers {
+		fault("Handlers: must be 1 to %d, and is %d", maxHandlers, c.Handlers)
 	}
 	if c.Prefetch < 1 || c.Prefetch > maxBatch {
 		fault("Prefetch: must be 1 to %d, and is %d", maxBatch, c.Prefetch)
@@ -165,13 +165,13 @@ func (c *WorkerConfig) checkTimeouts(recovery recoveryTimeouts) error {
 	return configError(faults)
 }
 
-// isQueueName applies the rule of chokaq.CheckName.
-func isQueueName(queue string) bool {
-	units := len(utf16.Encode([]rune(queue)))
-	if units < 1 || units > 64 || queue[0] == ' ' || queue[len(queue)-1] == ' ' {
+// isName applies the rule of chokaq.CheckName.
+func isName(name string, most int) bool {
+	units := len(utf16.Encode([]rune(name)))
+	if units < 1 || units > most || name[0] == ' ' || name[len(name)-1] == ' ' {
 		return false
 	}
-	for _, r := range queue {
+	for _, r := range name {
 		if r < ' ' || r == 0x7f {
 			return false
 		}

@@ -36,7 +36,7 @@ func logged(logs *observer.ObservedLogs, name string) int {
 
 func TestEveryFaultOfAConfigIsReportedAtOnce(t *testing.T) {
 	bad := WorkerConfig{
-		Queues: []string{" lead", "a", "a"}, Handlers: 1001, Prefetch: -1, PollIntervalMin: 2 * time.Hour, PollIntervalMax: time.Hour, HeartbeatInterval: -1, CommandTimeout: 1,
+		Queues: []string{" lead", "a", "a"}, Handlers: 10001, Prefetch: -1, PollIntervalMin: 2 * time.Hour, PollIntervalMax: time.Hour, HeartbeatInterval: -1, CommandTimeout: 1,
 		WorkerShutdownGracePeriod: -1, PrefetchedJobReleaseTimeout: -1, CancellationPeriod: 2 * time.Hour, FlushTimeout: -1, CompletionDelay: time.Hour,
 		RecoveryInterval: 1, PurgeInterval: 1,
 	}
@@ -123,8 +123,8 @@ func TestOutcomes(t *testing.T) {
 		for causeName, cause := range causes {
 			for _, safeType := range []bool{false, true} {
 				w, _, _ := newTestWorker(t, WorkerConfig{})
-				w.handlers["t"] = &registeredHandler{safeToRetry: safeType, backoff: func(int) time.Duration { return time.Second }}
-				job := &heldJob{info: JobInfo{ID: 1, Type: "t", Attempt: 1}}
+				h := &registeredHandler{safeToRetry: safeType, backoff: func(int) time.Duration { return time.Second }}
+				job := &heldJob{info: JobInfo{ID: 1, Type: "t", Attempt: 1}, handler: h}
 				o := w.processor.outcome(job, err, cause, 0)
 
 				// The rules, in the order in which they count.
@@ -161,8 +161,8 @@ func TestOutcomes(t *testing.T) {
 
 func TestABackoffThatPanicsIsReplaced(t *testing.T) {
 	w, _, _ := newTestWorker(t, WorkerConfig{})
-	w.handlers["t"] = &registeredHandler{backoff: func(int) time.Duration { panic("ouch") }}
-	o := w.processor.outcome(&heldJob{info: JobInfo{Type: "t", Attempt: 1}}, errors.New("boom"), nil, 0)
+	h := &registeredHandler{backoff: func(int) time.Duration { panic("ouch") }}
+	o := w.processor.outcome(&heldJob{info: JobInfo{Type: "t", Attempt: 1}, handler: h}, errors.New("boom"), nil, 0)
 	if ms := o.failure.RetryAfterMs; ms < 4000 || ms > 6000 {
 		t.Errorf("waits %dms", ms)
 	}
@@ -171,7 +171,7 @@ func TestABackoffThatPanicsIsReplaced(t *testing.T) {
 func TestOwnershipIsDistrustedToTheTick(t *testing.T) {
 	o := newOwnership()
 	token := uuid.New()
-	job := o.add(JobInfo{ID: 1}, token, 10)
+	job := o.add(JobInfo{ID: 1}, nil, token, 10)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	if lost := o.distrust(1000); len(lost) != 0 {
 		t.Error("a job that does not run was distrusted")
@@ -200,9 +200,9 @@ func TestOwnershipIsDistrustedToTheTick(t *testing.T) {
 func TestAJobClaimedAgainIsLostUnderItsFirstClaim(t *testing.T) {
 	o := newOwnership()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	first := o.add(JobInfo{ID: 1}, uuid.New(), 0)
+	first := o.add(JobInfo{ID: 1}, nil, uuid.New(), 0)
 	o.run(first, 1, 0, cancel)
-	second := o.add(JobInfo{ID: 1}, uuid.New(), 5)
+	second := o.add(JobInfo{ID: 1}, nil, uuid.New(), 5)
 	if !errors.Is(context.Cause(ctx), ErrOwnershipLost) || !o.isLost(first) || o.isLost(second) {
 		t.Error("the first claim was not lost")
 	}
@@ -216,7 +216,7 @@ func TestAJobClaimedAgainIsLostUnderItsFirstClaim(t *testing.T) {
 func TestWhatIsBeingReleasedIsNotLost(t *testing.T) {
 	o := newOwnership()
 	token := uuid.New()
-	o.add(JobInfo{ID: 1}, token, 0)
+	o.add(JobInfo{ID: 1}, nil, token, 0)
 	if n := o.release(); n != 1 || len(o.claims()) != 0 {
 		t.Errorf("%d are being released; renewed are %v", n, o.claims())
 	}
@@ -292,7 +292,7 @@ func TestAnOutcomeThatCannotBeStoredKeepsBackNoOther(t *testing.T) {
 	const n, bad = 100, 37
 	var batch []outcome
 	for i := range n {
-		job := w.owned.add(JobInfo{ID: int64(i)}, uuid.New(), 0)
+		job := w.owned.add(JobInfo{ID: int64(i)}, nil, uuid.New(), 0)
 		batch = append(batch, outcome{job: job, settled: make(chan struct{})})
 	}
 	takes := false
@@ -344,7 +344,7 @@ func TestWhenNoOutcomeIsTakenFewCallsAreMade(t *testing.T) {
 	w, _, _ := newTestWorker(t, WorkerConfig{})
 	var batch []outcome
 	for i := range 1000 {
-		batch = append(batch, outcome{job: w.owned.add(JobInfo{ID: int64(i)}, uuid.New(), 0), settled: make(chan struct{})})
+		batch = append(batch, outcome{job: w.owned.add(JobInfo{ID: int64(i)}, nil, uuid.New(), 0), settled: make(chan struct{})})
 	}
 	calls := 0
 	w.completer.settle(t.Context(), batch, new(attempted), func(context.Context, []outcome) ([]answer, error) {

@@ -24,8 +24,11 @@ func (p *processor) outcome(job *heldJob, err, cause error, duration time.Durati
 	if err == nil {
 		return outcome{job: job, duration: duration}
 	}
-	h := p.w.handlers[job.info.Type]
+	h := job.handler
 	f := &failure{claim: job.claim, Error: errorText(err)}
+	if h != nil {
+		f.MaxAttempts = h.maxAttempts
+	}
 	interrupted := cause != nil && (errors.Is(cause, ErrShutdown) || errors.Is(cause, ErrOwnershipLost))
 	asked, isAsked := askedRetry(err, p.w.clock.Now())
 	switch {
@@ -33,7 +36,7 @@ func (p *processor) outcome(job *heldJob, err, cause error, duration time.Durati
 		f.Final, f.Reason = true, "Rejected"
 	case errors.Is(cause, ErrCancelRequested):
 		f.Final, f.Reason = true, "Cancelled"
-	case interrupted && (isSafeToRetry(err) || h.safeToRetry):
+	case interrupted && (isSafeToRetry(err) || h != nil && h.safeToRetry):
 		f.Reason = "Interrupted"
 	case interrupted:
 		f.Final, f.Reason = true, "Interrupted"

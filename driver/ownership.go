@@ -13,7 +13,7 @@ import (
 type phase int
 
 const (
-	prefetched phase = iota // in the prefetch channel, or being started: no user code has run
+	prefetched phase = iota // in the prefetch channel, aside, or being started: no user code has run
 	releasing               // a stop gives it back: no longer renewed, and no surprise when a heartbeat under way finds it gone
 	running                 // its handler runs
 	finished                // its handler has returned; the outcome is not stored yet
@@ -22,7 +22,8 @@ const (
 // heldJob is a job that this worker holds a claim on. Its fields below info are guarded by ownership.mu.
 type heldJob struct {
 	claim
-	info JobInfo
+	info    JobInfo
+	handler *registeredHandler // nil: the worker has none for the job's type
 
 	phase     phase
 	renewedAt time.Duration // monotonic time before the last call that surely renewed the heartbeat was sent
@@ -41,13 +42,13 @@ func newOwnership() *ownership { return &ownership{jobs: make(map[int64]*heldJob
 
 // add takes a freshly claimed job in. A job that is here already under another token has been lost without our knowing: only one claim
 // holds.
-func (o *ownership) add(info JobInfo, token uuid.UUID, renewedAt time.Duration) *heldJob {
+func (o *ownership) add(info JobInfo, handler *registeredHandler, token uuid.UUID, renewedAt time.Duration) *heldJob {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if earlier := o.jobs[info.ID]; earlier != nil {
 		earlier.lose(ErrOwnershipLost)
 	}
-	job := &heldJob{claim: claim{info.ID, token}, info: info, renewedAt: renewedAt}
+	job := &heldJob{claim: claim{info.ID, token}, info: info, handler: handler, renewedAt: renewedAt}
 	o.jobs[info.ID] = job
 	return job
 }

@@ -34,6 +34,7 @@ type failure struct {
 	Error        string `json:"error"`
 	RetryAfterMs int64  `json:"retryAfterMs"`
 	Final        bool   `json:"final"`
+	MaxAttempts  int    `json:"maxAttempts,omitempty"`
 	Reason       string `json:"reason,omitempty"`
 }
 
@@ -69,6 +70,7 @@ type registration struct {
 	Queues    []string
 	Handlers  int
 	Prefetch  int
+	JobTypes  sql.NullString // JSON; NULL: all
 }
 
 // recoveryTimeouts is what the database answers to a registration.
@@ -160,12 +162,13 @@ func (p *procedures) exec(ctx context.Context, procedure string, params ...any) 
 	return procedureError(procedure, err)
 }
 
-func (p *procedures) claim(ctx context.Context, workerID, token uuid.UUID, queues string, most int) ([]JobInfo, error) {
+func (p *procedures) claim(ctx context.Context, workerID, token uuid.UUID, queues string, types sql.NullString, most int) ([]JobInfo, error) {
 	return query(ctx, p, "chokaq.ClaimJobs", scanJob,
 		sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)),
 		sql.Named("ClaimToken", mssql.UniqueIdentifier(token)),
 		sql.Named("Queues", queues),
-		sql.Named("MaxJobs", most))
+		sql.Named("MaxJobs", most),
+		sql.Named("JobTypes", types))
 }
 
 func scanJob(rows *sql.Rows) (JobInfo, error) {
@@ -244,7 +247,8 @@ func (p *procedures) register(ctx context.Context, r registration) (recoveryTime
 		return recoveryTimeouts{time.Duration(fetched) * time.Second, time.Duration(zombie) * time.Second}, err
 	},
 		sql.Named("WorkerId", mssql.UniqueIdentifier(r.WorkerID)), sql.Named("HostName", r.HostName), sql.Named("ProcessId", r.ProcessID),
-		sql.Named("Version", r.Version), sql.Named("Queues", jsonText(r.Queues)), sql.Named("Handlers", r.Handlers), sql.Named("Prefetch", r.Prefetch))
+		sql.Named("Version", r.Version), sql.Named("Queues", jsonText(r.Queues)), sql.Named("Handlers", r.Handlers), sql.Named("Prefetch", r.Prefetch),
+		sql.Named("JobTypes", r.JobTypes))
 	return one("chokaq.RegisterWorker", all, err)
 }
 

@@ -11,16 +11,15 @@ import (
 )
 
 // processor takes prefetched jobs when handler slots are free, starts them in the database, several in one call when several
-// slots are free, and runs their handlers. A job whose start is refused was lost to recovery: it is dropped and
-// counted, and its handler never runs.
+// slots are free, and runs their handlers. A job whose type is at its concurrency limit is put aside and started when it may be. A job whose start is
+// refused was lost to recovery: it is dropped and counted, and its handler never runs.
 type processor struct {
 	w        *Worker
-	slots    chan struct{} // a handler, or the start of one, holds a place
 	handlers sync.WaitGroup
 }
 
 func newProcessor(w *Worker) *processor {
-	return &processor{w: w, slots: make(chan struct{}, w.config.Handlers)}
+	return &processor{w: w}
 }
 
 // run processes until stop ends. calls bounds the calls of StartJobs: it outlives stop, so that a start which is under way
@@ -35,48 +34,77 @@ func (p *processor) run(stop, calls context.Context) {
 	}
 }
 
-// next waits for a free slot, then for a job, and takes more of both as far as there are any. nil: stop has ended.
+// next waits for a job that may start, and takes more as far as there are any. nil: stop has ended.
 func (p *processor) next(stop context.Context) []*heldJob {
-	select {
-	case p.slots <- struct{}{}:
-	case <-stop.Done():
+	first := p.await(stop)
+	if first == nil {
 		return nil
 	}
-	var batch []*heldJob
-	select {
-	case job, open := <-p.w.prefetch:
-		if !open { // the claimer has ended, so stop has
-			<-p.slots
-			return nil
+	batch := []*heldJob{first}
+	for len(batch) < maxBatch {
+		job := p.tryNext()
+		if job == nil {
+			break
 		}
 		batch = append(batch, job)
-	case <-stop.Done():
-		<-p.slots
-		return nil
-	}
-	for len(batch) < maxBatch && p.tryNext(&batch) {
 	}
 	p.w.claimer.freeRoom()
 	return batch
 }
 
-// tryNext adds a job if there is a slot and a job without waiting.
-func (p *processor) tryNext(batch *[]*heldJob) bool {
-	select {
-	case p.slots <- struct{}{}:
-	default:
-		return false
-	}
-	select {
-	case job, open := <-p.w.prefetch:
-		if open {
-			*batch = append(*batch, job)
-			return true
+// await waits for a job that may start: one from the channel, or one that was put aside. While no slot is free nothing is taken from the channel.
+func (p *processor) await(stop context.Context) *heldJob {
+	a := p.w.admission
+	for {
+		if job := p.tryNext(); job != nil {
+			return job
 		}
-	default:
+		var prefetch <-chan *heldJob
+		if a.slotFree() {
+			prefetch = p.w.prefetch
+		}
+		select {
+		case job, open := <-prefetch:
+			if !open { // the claimer has ended, so stop has
+				return nil
+			}
+			if a.admit(job) {
+				return job
+			}
+		case <-a.changed:
+		case <-stop.Done():
+			return nil
+		}
 	}
-	<-p.slots
-	return false
+}
+
+// tryNext takes a job that may start without waiting.
+func (p *processor) tryNext() *heldJob {
+	a := p.w.admission
+	if job := a.ready(); job != nil {
+		return job
+	}
+	for a.slotFree() {
+		select {
+		case job, open := <-p.w.prefetch:
+			if !open {
+				return nil
+			}
+			if a.admit(job) {
+				return job
+			}
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// leave gives back the slot of a job that was taken.
+func (p *processor) leave(job *heldJob) {
+	if p.w.admission.leave(job) {
+		p.w.claimer.reconsider()
+	}
 }
 
 // start asks the database whether the jobs may run, and runs those that may.
@@ -101,8 +129,8 @@ func (p *processor) start(calls context.Context, batch []*heldJob) {
 		return p.w.procedures.start(ctx, claims)
 	})
 	if err != nil { // the shutdown gave up; the jobs count as prefetched, and it names them
-		for range batch {
-			<-p.slots
+		for _, job := range batch {
+			p.leave(job)
 		}
 		return
 	}
@@ -126,7 +154,7 @@ func (p *processor) refused(job *heldJob, state string) {
 	p.w.owned.remove(job)
 	p.w.stats.refusedStarts.Add(1)
 	p.w.log.Warn("a prefetched job was lost before it started; its handler does not run", event("job.start_refused"), jobFields(job.info), zap.String("job_state", state))
-	<-p.slots
+	p.leave(job)
 }
 
 // launch runs the job's handler in a goroutine.
@@ -134,7 +162,7 @@ func (p *processor) launch(job *heldJob, attempt int, startedAt time.Duration) {
 	ctx, cancel := context.WithCancelCause(p.w.handlerContext)
 	p.w.owned.run(job, attempt, startedAt, cancel)
 	p.handlers.Go(func() {
-		defer func() { <-p.slots }()
+		defer p.leave(job)
 		defer cancel(nil)
 		p.w.log.Debug("job started", event("job.started"), jobFields(job.info))
 		began := p.w.clock.Monotonic()
@@ -146,7 +174,7 @@ func (p *processor) launch(job *heldJob, attempt int, startedAt time.Duration) {
 
 // handle runs the handler and returns its error, and the cause of the end of its context if that had ended by then.
 func (p *processor) handle(ctx context.Context, job *heldJob) (err, cause error) {
-	h := p.w.handlers[job.info.Type]
+	h := job.handler
 	if h == nil {
 		return fmt.Errorf("this worker has no handler for job type %q", job.info.Type), nil
 	}

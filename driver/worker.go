@@ -23,7 +23,8 @@ type Worker struct {
 	log        *zap.Logger
 	clock      clock.Clock
 	procedures *procedures
-	handlers   map[string]*registeredHandler
+	handlers   map[string]*registeredHandler // by job type; anyType: the one for all others
+	middleware []func(HandlerFunc) HandlerFunc
 	faults     []error // of registrations
 	state      stateBox
 	stats      counters
@@ -34,6 +35,7 @@ type Worker struct {
 	registering bool
 
 	prefetch       chan *heldJob
+	admission      *admission
 	claimer        *claimer
 	processor      *processor
 	completer      *completer
@@ -54,7 +56,7 @@ func NewWorker(client *Client, config WorkerConfig, logger *zap.Logger) (*Worker
 	}
 	w := &Worker{
 		client: client, config: config, id: uuid.New(), clock: client.clock, handlers: make(map[string]*registeredHandler),
-		owned: newOwnership(), prefetch: make(chan *heldJob, config.Prefetch),
+		owned: newOwnership(), prefetch: make(chan *heldJob, config.Prefetch), admission: newAdmission(config.Handlers, config.Prefetch),
 		procedures: &procedures{db: client.worker, clock: client.clock},
 	}
 	w.log = logger.With(zap.Stringer("worker", w.id))
@@ -73,6 +75,22 @@ func (w *Worker) Ready() error {
 	}
 	if !w.health.up() {
 		return errors.New("chokaq: the database does not answer")
+	}
+	return nil
+}
+
+// Handlers is the number of handler slots: how many jobs may run at a time.
+func (w *Worker) Handlers() int { return w.admission.getSlots() }
+
+// SetHandlers changes the number of handler slots, 1 to 10000, at any time and from any goroutine. With more, more jobs start at once; with fewer, those that run
+// go on, and none starts until fewer run. The room of the prefetch channel stays what it is. The error is ErrConfig, and nothing was changed.
+func (w *Worker) SetHandlers(n int) error {
+	if n < 1 || n > maxHandlers {
+		return fmt.Errorf("%w: Handlers: must be 1 to %d, and is %d; it stays %d", ErrConfig, maxHandlers, n, w.Handlers())
+	}
+	if before := w.Handlers(); before != n {
+		w.admission.setSlots(n)
+		w.log.Info("the number of handlers was changed", event("worker.handlers_changed"), zap.Int("before", before), zap.Int("handlers", n))
 	}
 	return nil
 }
@@ -101,11 +119,14 @@ func (w *Worker) Run(ctx context.Context) error {
 		return fmt.Errorf("%w: Run was called twice", ErrConfig)
 	}
 	defer w.state.set(stateStopped)
-	if len(w.handlers) == 0 {
-		w.faults = append(w.faults, errors.New("no handler is registered"))
-	}
-	if err := configError(w.faults); err != nil {
+	if err := w.CheckHandlers(); err != nil {
 		return err
+	}
+	w.wrapHandlers()
+	for _, h := range w.handlers {
+		if h.concurrency > 0 {
+			w.admission.limit(h, h.concurrency)
+		}
 	}
 	if err := w.prepare(ctx); err != nil {
 		w.unregister(ctx)
@@ -162,9 +183,10 @@ func (w *Worker) registration() registration {
 	if err != nil || host == "" {
 		host = "unknown"
 	}
+	types, _ := w.claimedTypes(nil)
 	return registration{
 		WorkerID: w.id, HostName: host, ProcessID: os.Getpid(), Version: w.config.Version,
-		Queues: w.config.Queues, Handlers: w.config.Handlers, Prefetch: w.config.Prefetch,
+		Queues: w.config.Queues, Handlers: w.Handlers(), Prefetch: w.config.Prefetch, JobTypes: types,
 	}
 }
 
@@ -182,7 +204,7 @@ func (w *Worker) work(ctx context.Context) error {
 	w.client.listen(w)
 	defer w.client.unlisten(w)
 	w.state.set(stateRunning)
-	w.log.Info("the worker runs", event("worker.running"), zap.Strings("queues", w.config.Queues), zap.Int("handlers", w.config.Handlers),
+	w.log.Info("the worker runs", event("worker.running"), zap.Strings("queues", w.config.Queues), zap.Int("handlers", w.Handlers()),
 		zap.Int("prefetch", w.config.Prefetch), zap.Duration("heartbeat_interval", w.config.HeartbeatInterval),
 		zap.Duration("fetched_job_timeout", w.timeouts.FetchedJob), zap.Duration("processing_zombie_timeout", w.timeouts.ProcessingZombie),
 		zap.Duration("grace_period", w.config.WorkerShutdownGracePeriod))

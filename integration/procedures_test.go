@@ -138,10 +138,13 @@ func registered(t *testing.T, d *database, queues ...string) uuid.UUID {
 // where tells in which table a job is, and its state: "Pending", "Fetched", "Processing", "Archived", "Dead Reason". A job in two tables is an error.
 func where(t *testing.T, d *database, id int64) string {
 	t.Helper()
-	rows := mustQuery(t, d.pool, `
-SELECT CASE State WHEN 0 THEN 'Pending' WHEN 1 THEN 'Fetched' ELSE 'Processing' END AS Place FROM chokaq.Jobs WHERE JobId = @Id
-UNION ALL SELECT 'Archived' FROM chokaq.JobsArchive WHERE JobId = @Id
-UNION ALL SELECT 'Dead ' + Reason FROM chokaq.JobsDLQ WHERE JobId = @Id`, sql.Named("Id", id))
+	// One that moves while it is being read may be seen in both places, but not again and again.
+	var rows []row
+	for range 3 {
+		if rows = placesOf(t, d, id); len(rows) < 2 {
+			break
+		}
+	}
 	switch len(rows) {
 	case 0:
 		return "nowhere"
@@ -150,6 +153,14 @@ UNION ALL SELECT 'Dead ' + Reason FROM chokaq.JobsDLQ WHERE JobId = @Id`, sql.Na
 	}
 	t.Fatalf("job %d is in %d tables: %v", id, len(rows), rows)
 	return ""
+}
+
+func placesOf(t *testing.T, d *database, id int64) []row {
+	t.Helper()
+	return mustQuery(t, d.pool, `
+SELECT CASE State WHEN 0 THEN 'Pending' WHEN 1 THEN 'Fetched' ELSE 'Processing' END AS Place FROM chokaq.Jobs WHERE JobId = @Id
+UNION ALL SELECT 'Archived' FROM chokaq.JobsArchive WHERE JobId = @Id
+UNION ALL SELECT 'Dead ' + Reason FROM chokaq.JobsDLQ WHERE JobId = @Id`, sql.Named("Id", id))
 }
 
 func wantWhere(t *testing.T, d *database, id int64, want string) {

@@ -46,6 +46,12 @@ type job struct {
 // startWorker runs a worker over a data source name with one handler for type "t".
 func startWorker(t *testing.T, dsn string, config driver.WorkerConfig, handler func(context.Context, *driver.Job[job]) error, options ...driver.HandlerOption) *runningWorker {
 	t.Helper()
+	return startWorkerWith(t, dsn, config, func(w *driver.Worker) { driver.Handle(w, "t", handler, options...) })
+}
+
+// startWorkerWith runs a worker over a data source name with the handlers that register adds.
+func startWorkerWith(t *testing.T, dsn string, config driver.WorkerConfig, register func(*driver.Worker)) *runningWorker {
+	t.Helper()
 	client, err := driver.Open(dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +61,7 @@ func startWorker(t *testing.T, dsn string, config driver.WorkerConfig, handler f
 	if err != nil {
 		t.Fatal(err)
 	}
-	driver.Handle(worker, "t", handler, options...)
+	register(worker)
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &runningWorker{Worker: worker, stop: cancel, result: make(chan error, 1), logs: logs}
 	go func() { w.result <- worker.Run(ctx) }()

@@ -101,12 +101,12 @@ func TestDriversFaultsAreNamedBySetting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	_, err = driver.NewWorker(client, driver.WorkerConfig{Handlers: 5000, FlushTimeout: -1, Queues: []string{" x"}}, nil)
+	_, err = driver.NewWorker(client, driver.WorkerConfig{Handlers: 50000, FlushTimeout: -1, Queues: []string{" x"}}, nil)
 	if !errors.Is(err, driver.ErrConfig) {
 		t.Fatal(err)
 	}
 	text := Faults(Translate(err)).Error()
-	for _, want := range []string{"\n  CHOKAQ_HANDLERS (--handlers): must be 1 to 1000, and is 5000", "\n  CHOKAQ_FLUSH_TIMEOUT (--flush-timeout): must be", "\n  CHOKAQ_QUEUES (--queues): "} {
+	for _, want := range []string{"\n  CHOKAQ_HANDLERS (--handlers): must be 1 to 10000, and is 50000", "\n  CHOKAQ_FLUSH_TIMEOUT (--flush-timeout): must be", "\n  CHOKAQ_QUEUES (--queues): "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}
