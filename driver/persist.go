@@ -49,8 +49,8 @@ func attempt[T any](ctx context.Context, c clock.Clock, timeout time.Duration, c
 	return result, err
 }
 
-// withTimeout is context.WithTimeoutCause on an injected clock. The context has the deadline, and its Err is
-// context.Canceled when it passes.
+// withTimeout is context.WithTimeoutCause on an injected clock. The context's Err is context.Canceled when it passes. Its Deadline is for the network,
+// which compares it with this computer's time, and not with the clock's, which may show another.
 func withTimeout(parent context.Context, c clock.Clock, d time.Duration, cause error) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	timer := c.NewTimer(d)
@@ -62,7 +62,7 @@ func withTimeout(parent context.Context, c clock.Clock, d time.Duration, cause e
 		case <-ctx.Done():
 		}
 	}()
-	return deadlineContext{ctx, c.Now().Add(d)}, func() { cancel(context.Canceled) }
+	return deadlineContext{ctx, time.Now().Add(d)}, func() { cancel(context.Canceled) }
 }
 
 type deadlineContext struct {
