@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/chokaq/chokaq/driver"
-	"github.com/chokaq/chokaq/internal/sqlsim"
 )
 
 // one is a round with a server of its own, and nothing at random but the database's name.
 func one(t *testing.T) *round {
 	t.Helper()
-	sim, err := sqlsim.Start(sqlsim.Options{NoAgent: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = sim.Close() })
+	sim := startServer(t)
+	t.Cleanup(func() {
+		if err := sim.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return newRound(t, sim, rand.Uint64()>>1, make(tally))
 }
 
@@ -55,6 +55,7 @@ func (r *round) wrote(what string) bool {
 
 // A worker frozen past the zombie timeout and then continued: its handler is told, what it sends is refused, nothing runs twice.
 func TestAFrozenWorkerWakesUp(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		behavior behavior
@@ -64,6 +65,7 @@ func TestAFrozenWorkerWakesUp(t *testing.T) {
 		{"its handler finishes all the same", behavior{Ms: 2500}, "done"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			r := one(t)
 			r.add(c.behavior)
 			w := r.startWorker()
@@ -104,6 +106,7 @@ func TestAFrozenWorkerWakesUp(t *testing.T) {
 
 // A worker killed outright: what it had prefetched is Pending again, what it ran is in the dead-letter queue, by recovery alone.
 func TestAKilledWorker(t *testing.T) {
+	t.Parallel()
 	r := one(t)
 	var ids []int64
 	for range 12 {

@@ -3,6 +3,8 @@ package chaos
 import (
 	"os"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // roleVariable makes the test binary a worker process.
@@ -12,5 +14,5 @@ func TestMain(m *testing.M) {
 	if os.Getenv(roleVariable) == "worker" {
 		os.Exit(workerMain())
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,8 +25,9 @@ type process struct {
 	status  int // once ended; -1 after a signal
 	killed  bool
 	frozen  bool
+	input   io.Writer
 	asked   time.Time // when SIGTERM was sent
-	took    time.Duration
+	stopped time.Time // when it said that Run has returned; once ended
 }
 
 // startWorker starts a worker process and waits until it has told its id.
@@ -36,13 +39,16 @@ func (r *round) startWorker() *process {
 		r.t.Fatal(err)
 	}
 	grace := time.Duration(50+r.rng.IntN(300)) * time.Millisecond
-	settings, err := json.Marshal(workerSettings{DSN: dsn, Ledger: r.ledger, Grace: grace})
+	settings, err := json.Marshal(workerSettings{DSN: dsn + "&app+name=" + workerApp, Ledger: r.ledger, Grace: grace, SafeToRetry: r.safeToRetry})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	w := &process{command: exec.Command(os.Args[0]), proxy: p, log: log.Name(), grace: grace, ended: make(chan struct{})}
-	w.command.Env = append(os.Environ(), roleVariable+"=worker", settingsVariable+"="+string(settings))
+	w.command.Env = append(os.Environ(), "TMPDIR="+r.temporary, roleVariable+"=worker", settingsVariable+"="+string(settings))
 	w.command.Stderr = log
+	if w.input, err = w.command.StdinPipe(); err != nil {
+		r.t.Fatal(err)
+	}
 	out, err := w.command.StdoutPipe()
 	if err != nil {
 		r.t.Fatal(err)
@@ -57,15 +63,21 @@ func (r *round) startWorker() *process {
 	}
 	w.id = strings.TrimSpace(line)
 	go func() {
+		for { // before Wait, which closes the pipe
+			line, err := reader.ReadString('\n')
+			if err != nil {
+				break
+			}
+			if strings.TrimSpace(line) == stoppedLine {
+				w.stopped = time.Now()
+			}
+		}
 		err := w.command.Wait()
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
 			w.status = exit.ExitCode()
 		} else if err != nil {
 			w.status = exitError
-		}
-		if !w.asked.IsZero() {
-			w.took = time.Since(w.asked)
 		}
 		log.Close()
 		close(w.ended)
@@ -93,7 +105,22 @@ func (w *process) terminate() {
 	}
 }
 
+// stepClock makes the wall clock that the process sees jump.
+func (w *process) stepClock(d time.Duration) { _, _ = fmt.Fprintln(w.input, d) }
+
+// workerApp is the application name of worker processes' connections.
+const workerApp = "chaos-worker"
+
 // bound is the longest that a stop may take: the driver's own, and what a busy machine may add.
 func (w *process) bound() time.Duration {
 	return max(w.grace, 300*time.Millisecond) + 100*time.Millisecond + 300*time.Millisecond + 5*time.Second
+}
+
+// logged counts the lines of an event in a worker's log.
+func (r *round) logged(w *process, event string) int {
+	text, err := os.ReadFile(w.log)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return strings.Count(string(text), `"event":"`+event+`"`)
 }

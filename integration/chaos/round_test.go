@@ -37,17 +37,19 @@ func (t tally) String() string {
 
 // round is one round.
 type round struct {
-	t        *testing.T
-	rng      *rand.Rand
-	sim      *sqlsim.Server
-	dsn      string
-	pool     *sql.DB
-	client   *driver.Client
-	dir      string
-	ledger   string
-	workers  []*process
-	enqueued map[int64]behavior
-	did      tally
+	t           *testing.T
+	rng         *rand.Rand
+	sim         *sqlsim.Server
+	dsn         string
+	pool        *sql.DB
+	client      *driver.Client
+	dir         string
+	ledger      string
+	temporary   string // TMPDIR of the workers
+	safeToRetry bool   // what they say of their handlers
+	workers     []*process
+	enqueued    map[int64]behavior
+	did         tally
 }
 
 func newRound(t *testing.T, sim *sqlsim.Server, seed uint64, did tally) *round {
@@ -57,11 +59,16 @@ func newRound(t *testing.T, sim *sqlsim.Server, seed uint64, did tally) *round {
 	if err := os.WriteFile(r.ledger, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	r.temporary = filepath.Join(r.dir, "temporary")
+	if err := os.Mkdir(r.temporary, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	name := fmt.Sprintf("chaos_%d", seed)
 	admin, err := sql.Open("sqlserver", sim.DSN("master"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	admin.SetMaxIdleConns(0) // a restart of the server is not its concern
 	if _, err := admin.Exec("CREATE DATABASE " + name); err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +79,7 @@ func newRound(t *testing.T, sim *sqlsim.Server, seed uint64, did tally) *round {
 	if r.pool, err = sql.Open("sqlserver", r.dsn); err != nil {
 		t.Fatal(err)
 	}
+	r.pool.SetMaxIdleConns(0)
 	if r.client, err = driver.Open(r.dsn); err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +130,9 @@ func (r *round) enqueue(n int) {
 		}
 		behaviors[i] = b
 		jobs[i] = driver.NewJob{Type: "t", Queue: "q", Args: b}
+		if r.rng.IntN(8) == 0 {
+			jobs[i].Delay = time.Duration(1+r.rng.IntN(1500)) * time.Millisecond
+		}
 	}
 	all, err := r.client.EnqueueMany(r.t.Context(), jobs)
 	if err != nil {
@@ -140,7 +151,11 @@ func (r *round) play() {
 	}
 	recovering, stopRecovering := context.WithCancel(context.Background())
 	defer stopRecovering()
-	go r.recover(recovering)
+	recovered := make(chan struct{})
+	go func() {
+		defer close(recovered)
+		r.recover(recovering)
+	}()
 
 	for range 3 + r.rng.IntN(4) {
 		r.pause(time.Duration(r.rng.IntN(300)) * time.Millisecond)
@@ -149,6 +164,9 @@ func (r *round) play() {
 	r.heal()
 	r.settle()
 	r.check()
+	stopRecovering()
+	<-recovered
+	r.leftovers()
 }
 
 // pause lets time go by: between misfortunes there must be some, and how much is the seed's choice.
@@ -167,7 +185,7 @@ func (r *round) misfortune() {
 		return
 	}
 	w := alive[r.rng.IntN(len(alive))]
-	switch r.rng.IntN(10) {
+	switch r.rng.IntN(14) {
 	case 0:
 		r.did["stops"]++
 		w.terminate()
@@ -212,12 +230,28 @@ func (r *round) misfortune() {
 		for _, w := range r.workers {
 			w.proxy.set(through)
 		}
-	case 8, 9:
+	case 8:
+		r.did["restarts of the server"]++
+		if r.rng.IntN(3) == 0 { // a stop in the middle of it
+			r.did["stops"]++
+			w.terminate()
+		}
+		if err := r.sim.Restart(func(sqlsim.Phase) { r.pause(time.Duration(r.rng.IntN(500)) * time.Millisecond) }); err != nil {
+			r.t.Fatal(err)
+		}
+	case 9, 10:
+		d := time.Duration(1+r.rng.IntN(48)) * time.Hour
+		if r.rng.IntN(2) == 0 {
+			d = -d
+		}
+		r.did["clock steps"]++
+		w.stepClock(d)
+	case 11, 12, 13:
 		numbers := []int32{1205, 1222, 40613, 40197, 49918, 10928, 983, 1105, 9002}
 		procedures := []string{"chokaq.ClaimJobs", "chokaq.StartJobs", "chokaq.HeartbeatJobs", "chokaq.CompleteJobs", "chokaq.FailJobs", "chokaq.ReleaseJobs"}
 		rule := fault.Refuse(procedures[r.rng.IntN(len(procedures))], numbers[r.rng.IntN(len(numbers))], "injected")
 		rule.Times = 1 + r.rng.IntN(4)
-		rule.App = "chokaq"
+		rule.App = workerApp
 		if r.rng.IntN(2) == 0 {
 			rule.When = fault.After // it was carried out, and the client is told that it failed
 		}
@@ -253,15 +287,20 @@ func (r *round) awaitEnd(w *process) {
 	if w.killed {
 		return
 	}
-	if w.took > w.bound() {
-		r.t.Errorf("worker %s took %v to stop; its bound is %v", w.id, w.took, w.bound())
+	if took := w.stopped.Sub(w.asked); w.stopped.IsZero() {
+		r.t.Errorf("worker %s ended and had not stopped", w.id)
+	} else if took > w.bound() {
+		r.t.Errorf("worker %s took %v to stop; its bound is %v", w.id, took, w.bound())
 	}
 	switch w.status {
 	case exitClean:
 		if n := r.number("SELECT COUNT(*) FROM chokaq.Jobs WHERE WorkerId = CONVERT(uniqueidentifier, @w)", sql.Named("w", w.id)); n != 0 {
 			r.t.Errorf("worker %s ended with status 0 and left %d jobs", w.id, n)
 		}
+		r.did["workers checked for goroutines left"]++
 	case exitWorkRemains:
+	case exitLeaks:
+		r.t.Errorf("worker %s has stopped and left goroutines", w.id)
 	default:
 		r.t.Errorf("worker %s ended with status %d", w.id, w.status)
 	}
@@ -271,7 +310,7 @@ func (r *round) awaitEnd(w *process) {
 func (r *round) recover(ctx context.Context) {
 	for ctx.Err() == nil {
 		for _, procedure := range []driver.RecoveryProcedure{driver.ResetFetchedJobs, driver.RescueZombieJobs} {
-			if _, err := r.client.Recover(ctx, procedure); err != nil && ctx.Err() == nil {
+			if _, err := r.client.Recover(ctx, procedure); err != nil && ctx.Err() == nil && !driver.IsTransient(err) { // the server may be restarted
 				r.t.Errorf("%s: %v", procedure, err)
 			}
 		}

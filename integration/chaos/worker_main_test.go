@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,10 +11,13 @@ import (
 	"syscall"
 	"time"
 
+	"go.uber.org/goleak"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/chokaq/chokaq/driver"
+	"github.com/chokaq/chokaq/internal/clock"
+	"github.com/chokaq/chokaq/internal/clockhook"
 )
 
 // behavior is a job's payload: what its handler does.
@@ -23,13 +27,15 @@ type behavior struct {
 	Panics   bool `json:"panics"`   // they fail by panicking
 	Blocks   bool `json:"blocks"`   // ignores its context and never returns
 	Obeys    bool `json:"obeys"`    // returns when its context ends; otherwise it finishes what it began
+	Kills    bool `json:"kills"`    // kills its worker process, each time
 }
 
 // workerSettings are what a worker process gets in its environment.
 type workerSettings struct {
-	DSN    string
-	Ledger string
-	Grace  time.Duration
+	DSN         string
+	Ledger      string
+	Grace       time.Duration
+	SafeToRetry bool
 }
 
 const settingsVariable = "CHOKAQ_CHAOS_SETTINGS"
@@ -39,6 +45,7 @@ const (
 	exitClean       = 0
 	exitError       = 1
 	exitWorkRemains = 3
+	exitLeaks       = 70 // goroutines are left
 )
 
 func workerMain() int {
@@ -55,7 +62,9 @@ func workerMain() int {
 		log.Error("opening", zap.Error(err))
 		return exitError
 	}
-	defer client.Close()
+	wall := clock.NewAdjustable()
+	clockhook.Set(client, wall)
+	go stepClock(wall)
 	worker, err := driver.NewWorker(client, driver.WorkerConfig{
 		Queues: []string{"q"}, Handlers: 4, Prefetch: 8, PollIntervalMin: 5 * time.Millisecond, PollIntervalMax: 50 * time.Millisecond,
 		HeartbeatInterval: 100 * time.Millisecond, CommandTimeout: 500 * time.Millisecond, CompletionDelay: time.Millisecond,
@@ -71,6 +80,10 @@ func workerMain() int {
 		return exitError
 	}
 	defer book.Close()
+	options := []driver.HandlerOption{driver.Backoff(func(int) time.Duration { return 20 * time.Millisecond })}
+	if settings.SafeToRetry {
+		options = append(options, driver.SafeToRetry())
+	}
 	driver.Handle(worker, "t", func(ctx context.Context, j *driver.Job[behavior]) error {
 		write := func(what string) {
 			if _, err := fmt.Fprintf(book, "%d %d %d %s\n", j.ID, j.RequeueCount, j.Attempt, what); err != nil {
@@ -79,15 +92,25 @@ func workerMain() int {
 		}
 		write("began")
 		return behave(ctx, j, write)
-	}, driver.Backoff(func(int) time.Duration { return 20 * time.Millisecond }))
+	}, options...)
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
 	// The id goes to standard output, for the one who started this process: from now on it may be stopped.
 	fmt.Println(worker.ID())
 	err = worker.Run(ctx)
+	fmt.Println(stoppedLine)
+	if closing := client.Close(); closing != nil {
+		log.Error("closing", zap.Error(closing))
+		return exitError
+	}
+	stop()
+	signal.Reset(syscall.SIGTERM)
 	switch {
 	case err == nil:
+		if left := leaks(); left != nil {
+			log.Error("the worker has stopped and leaves goroutines", zap.Error(left))
+			return exitLeaks
+		}
 		return exitClean
 	case errors.Is(err, driver.ErrWorkRemains):
 		log.Warn("work remains", zap.Error(err))
@@ -97,9 +120,37 @@ func workerMain() int {
 	return exitError
 }
 
+// stoppedLine on standard output says that Run has returned.
+const stoppedLine = "stopped"
+
+// stepClock steps the wall clock that the worker sees by each duration on standard input.
+func stepClock(wall *clock.Adjustable) {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		if d, err := time.ParseDuration(lines.Text()); err == nil {
+			wall.StepWall(d)
+			fmt.Println("stepped", wall.Now().Format(time.RFC3339))
+		}
+	}
+}
+
+// leaks waits for the goroutines of a worker that has stopped to end: some of go-mssqldb's end with their connections.
+func leaks() (err error) {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		if err = goleak.Find(goleak.IgnoreAnyFunction("github.com/chokaq/chokaq/integration/chaos.stepClock"), goleak.IgnoreTopFunction("os/signal.signal_recv"), goleak.IgnoreAnyFunction("os/signal.loop")); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // behave does what the job asks for, and writes how it ended.
 func behave(ctx context.Context, j *driver.Job[behavior], write func(string)) error {
-	if j.Args.Blocks {
+	switch {
+	case j.Args.Blocks:
+		select {}
+	case j.Args.Kills:
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	}
 	timer := time.NewTimer(time.Duration(j.Args.Ms) * time.Millisecond)
