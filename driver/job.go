@@ -3,6 +3,7 @@ package driver
 import (
 	"encoding/json"
 	"time"
+	"unicode/utf8"
 )
 
 // JobInfo is a job as a worker sees it.
@@ -78,6 +79,17 @@ func (j NewJob) element() (enqueueElement, error) {
 	payload, err := j.payload()
 	if err != nil {
 		return enqueueElement{}, err
+	}
+	// encoding/json would replace what is no text, and the job would be another's.
+	for _, given := range []struct{ what, text string }{{"Type", j.Type}, {"Queue", j.Queue}, {"IdempotencyKey", j.IdempotencyKey}, {"Args", payload}} {
+		if !utf8.ValidString(given.text) {
+			return enqueueElement{}, invalidArgument("%s of job type %q is not UTF-8 text", given.what, j.Type)
+		}
+	}
+	for name, value := range j.Headers {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return enqueueElement{}, invalidArgument("Headers of job type %q: %q is not UTF-8 text", j.Type, name)
+		}
 	}
 	e := enqueueElement{
 		Queue: j.Queue, Type: j.Type, Payload: payload, Priority: j.Priority, DelayMs: j.Delay.Milliseconds(),

@@ -20,10 +20,11 @@ RETURN
            /* A conversion to uniqueidentifier ignores what follows 36 characters: look at the length first. */
            CASE WHEN LEN(f.ClaimToken) = 36 THEN TRY_CONVERT(uniqueidentifier, f.ClaimToken) END AS ClaimToken,
            CASE f.IsFinal WHEN N'true' THEN CONVERT(bit, 1) WHEN N'false' THEN CONVERT(bit, 0) END AS IsFinal,
-           f.Reason,
+           LEFT(f.Reason, 40) AS Reason,
            f.Error,
-           TRY_CONVERT(bigint, f.RetryAfterMs) AS RetryAfterMs,
-           TRY_CONVERT(int, f.MaxAttempts) AS MaxAttempts
+           /* -1 is refused: what is not a number (a space would be 0) is not the same as a missing one, nor is what is too long for its type, which would arrive as NULL. */
+           CASE WHEN f.RetryAfterMs IS NOT NULL THEN COALESCE(TRY_CONVERT(bigint, NULLIF(LEFT(f.RetryAfterMs, 40), N'')), -1) END AS RetryAfterMs,
+           CASE WHEN f.MaxAttempts IS NOT NULL THEN COALESCE(TRY_CONVERT(int, NULLIF(LEFT(f.MaxAttempts, 40), N'')), -1) END AS MaxAttempts
     FROM OPENJSON(@Jobs) AS e
     CROSS APPLY OPENJSON(CASE WHEN e.[type] = 5 THEN e.[value] ELSE N'{}' END)
     WITH
@@ -31,9 +32,9 @@ RETURN
         JobId        nvarchar(40)  '$.id',
         ClaimToken   nvarchar(40)  '$.token',
         IsFinal      nvarchar(10)  '$.final',
-        Reason       nvarchar(40)  '$.reason',
-        Error        nvarchar(max) '$.error',
-        RetryAfterMs nvarchar(40)  '$.retryAfterMs',
-        MaxAttempts  nvarchar(40)  '$.maxAttempts'
+        Reason       nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.reason',
+        Error        nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.error',
+        RetryAfterMs nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.retryAfterMs',
+        MaxAttempts  nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.maxAttempts'
     ) AS f
 );

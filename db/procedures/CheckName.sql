@@ -25,7 +25,8 @@ BEGIN
         CASE WHEN @Value IS NULL THEN N'is NULL'
              WHEN DATALENGTH(@Value) = 0 THEN N'is empty'
              WHEN DATALENGTH(@Value) / 2 > @MaxLength THEN N'is longer than that'
-             WHEN LEFT(@Value, 1) = N' ' OR RIGHT(@Value, 1) = N' ' THEN N'begins or ends with a space'
+             /* The binary collation: under many others an emoji, or half of one, weighs nothing and so equals a space. */
+             WHEN LEFT(@Value, 1) = N' ' COLLATE Latin1_General_100_BIN2 OR RIGHT(@Value, 1) = N' ' COLLATE Latin1_General_100_BIN2 THEN N'begins or ends with a space'
              WHEN PATINDEX(N'%[' + NCHAR(0) + N'-' + NCHAR(31) + NCHAR(127) + N']%', @Value COLLATE Latin1_General_100_BIN2) > 0
                  THEN N'contains a control character'
         END;

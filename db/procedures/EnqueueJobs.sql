@@ -55,9 +55,12 @@ BEGIN
         Created        bit NOT NULL
     );
 
+    /* What does not fit its type arrives as NULL: a key that is too long would be no key. So the fields that may be missing are read at full length, and cut;
+       under a binary collation, since others may count a pair of surrogates as one. */
     INSERT INTO @Given (Ordinal, ElementType, Queue, JobType, Payload, PriorityText, AttemptsText, DueText, DelayText, IdempotencyKey, HeadersJson, HeadersText, Created)
     SELECT CONVERT(int, e.[key]), e.[type], f.Queue, f.JobType, COALESCE(f.PayloadJson, f.PayloadText, N'{}'),
-           COALESCE(f.Priority, N'5'), COALESCE(f.MaxAttempts, N'10'), f.DueAt, f.DelayMs, f.IdempotencyKey, f.HeadersJson, f.HeadersText, 0
+           COALESCE(LEFT(f.Priority, 400), N'5'), COALESCE(LEFT(f.MaxAttempts, 400), N'10'), LEFT(f.DueAt, 400), LEFT(f.DelayMs, 400), LEFT(f.IdempotencyKey, 400),
+           f.HeadersJson, LEFT(f.HeadersText, 400), 0
     FROM OPENJSON(@Jobs) AS e
     CROSS APPLY OPENJSON(CASE WHEN e.[type] = 5 THEN e.[value] ELSE N'{}' END)
     WITH
@@ -66,13 +69,13 @@ BEGIN
         JobType        nvarchar(400) '$.type',
         PayloadJson    nvarchar(max) '$.payload' AS JSON,
         PayloadText    nvarchar(max) '$.payload',
-        Priority       nvarchar(400) '$.priority',
-        MaxAttempts    nvarchar(400) '$.maxAttempts',
-        DueAt          nvarchar(400) '$.dueAt',
-        DelayMs        nvarchar(400) '$.delayMs',
-        IdempotencyKey nvarchar(400) '$.idempotencyKey',
+        Priority       nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.priority',
+        MaxAttempts    nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.maxAttempts',
+        DueAt          nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.dueAt',
+        DelayMs        nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.delayMs',
+        IdempotencyKey nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.idempotencyKey',
         HeadersJson    nvarchar(max) '$.headers' AS JSON,
-        HeadersText    nvarchar(400) '$.headers'
+        HeadersText    nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.headers'
     ) AS f;
 
     DECLARE @Count int = @@ROWCOUNT;
@@ -107,7 +110,7 @@ BEGIN
                        THEN N'.maxAttempts must be 1 to 1000.'
                    WHEN g.DueText IS NOT NULL AND (g.DueText NOT LIKE N'____-__-__T%' OR TRY_CONVERT(datetimeoffset(3), g.DueText, 127) IS NULL)
                        THEN N'.dueAt must be an ISO 8601 time, such as 2027-01-31T08:00:00Z.'
-                   WHEN g.DelayText IS NOT NULL AND (TRY_CONVERT(bigint, g.DelayText) IS NULL OR TRY_CONVERT(bigint, g.DelayText) NOT BETWEEN 0 AND 315360000000)
+                   WHEN g.DelayText IS NOT NULL AND (g.DelayText = N'' OR TRY_CONVERT(bigint, g.DelayText) IS NULL OR TRY_CONVERT(bigint, g.DelayText) NOT BETWEEN 0 AND 315360000000)
                        THEN N'.delayMs must be 0 to 315360000000 (ten years).'
                    WHEN g.DueText IS NOT NULL AND g.DelayText IS NOT NULL
                        THEN N'.dueAt and .delayMs exclude each other.'

@@ -23,12 +23,12 @@ Reads:      the rows of JobsDLQ with higher ids, until @MaxJobs are found.
 Callers:    chokaq_monitor, chokaq_operator.
 */
 CREATE OR ALTER PROCEDURE chokaq.FindDeadJobs
-    @Queue      nvarchar(64)   = NULL,
-    @JobType    nvarchar(128)  = NULL,
-    @Reason     nvarchar(40)   = NULL,
+    @Queue      nvarchar(400)  = NULL,
+    @JobType    nvarchar(400)  = NULL,
+    @Reason     nvarchar(400)  = NULL,
     @DeadFrom   datetime2(3)   = NULL,
     @DeadBefore datetime2(3)   = NULL,
-    @ErrorText  nvarchar(1000) = NULL,
+    @ErrorText  nvarchar(max)  = NULL,
     @AfterJobId bigint         = 0,
     @MaxJobs    int            = 100,
     @JobIds     nvarchar(max)  = NULL OUTPUT,
@@ -42,7 +42,8 @@ BEGIN
 
     IF @Reason COLLATE Latin1_General_100_BIN2 NOT IN (N'Failed', N'Rejected', N'Interrupted', N'Zombie', N'Cancelled')
         THROW 51001, N'chokaq.FindDeadJobs: @Reason must be Failed, Rejected, Interrupted, Zombie or Cancelled, or NULL.', 1;
-    IF DATALENGTH(@ErrorText) = 0
+    /* A filter that is cut finds more than was meant, and what it finds may be run again: the parameters are wider than what they take. */
+    IF DATALENGTH(@ErrorText) NOT BETWEEN 2 AND 2000
         THROW 51001, N'chokaq.FindDeadJobs: @ErrorText must be 1 to 1000 characters, or NULL.', 1;
     IF @MaxJobs IS NULL OR @MaxJobs NOT BETWEEN 1 AND 1000
         THROW 51003, N'chokaq.FindDeadJobs: @MaxJobs must be 1 to 1000.', 1;
