@@ -125,6 +125,7 @@ func (c *claimer) claim(ctx context.Context, types sql.NullString, most int) int
 		}
 		held := c.w.owned.add(job, h, token, sentAt)
 		c.w.admission.arrive(held)
+		c.w.client.metrics.count(c.w.client.metrics.claimed, job)
 		select {
 		case c.w.prefetch <- held:
 		case <-ctx.Done(): // more rows than were asked for, and nobody takes them: the stop releases what is held

@@ -26,6 +26,9 @@ type Client struct {
 	worker *sql.DB   // the pool of workers' calls, so that producers cannot starve heartbeats
 	clock  clock.Clock
 
+	metrics *metrics
+	tracing tracing
+
 	mu        sync.Mutex
 	listeners map[*Worker]struct{} // running workers, to be woken by an enqueue of this process
 }
@@ -54,7 +57,11 @@ func Open(dsn string) (*Client, error) {
 // NewClient makes a client that uses a pool of yours. Workers made from it use the same pool: let it open at
 // least eight connections more than your own code needs, or heartbeats may have to wait for one.
 func NewClient(db *sql.DB) *Client {
-	return &Client{db: db, worker: db, clock: clock.Real(), listeners: make(map[*Worker]struct{})}
+	c := &Client{db: db, worker: db, clock: clock.Real(), listeners: make(map[*Worker]struct{})}
+	if err := c.SetTelemetry(Telemetry{}); err != nil { // the names of instruments that a test has checked
+		panic(fmt.Sprintf("chokaq: %v", err))
+	}
+	return c
 }
 
 // DB is the client's connection pool.
@@ -72,8 +79,12 @@ func (c *Client) Close() error {
 // Check calls chokaq.GetInstallation and reports whether this program and the database fit together: nil, an ErrSchema
 // that says what to run, or the error of the call.
 func (c *Client) Check(ctx context.Context) error {
-	_, err := checkInstallation(ctx, &procedures{db: c.db, clock: c.clock})
+	_, err := checkInstallation(ctx, c.procedures(c.db))
 	return err
+}
+
+func (c *Client) procedures(db *sql.DB) *procedures {
+	return &procedures{db: db, clock: c.clock, metrics: c.metrics}
 }
 
 // notify wakes the workers of this process that serve one of the queues.

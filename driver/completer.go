@@ -266,6 +266,7 @@ func (c *completer) record(o outcome, a answer) {
 		reason = o.failure.Reason
 		log = log.With(zap.String("error", o.failure.Error))
 	}
+	c.w.client.metrics.ended(o, a.Result)
 	switch a.Result {
 	case "Completed", "AlreadyCompleted":
 		c.w.stats.completed.Add(1)

@@ -36,7 +36,7 @@ func (c *Client) EnqueueTx(ctx context.Context, tx *sql.Tx, job NewJob) (Enqueue
 
 // EnqueueMany inserts many jobs, all or none, and answers in their order; ids ascend in it, and so jobs of equal priority
 // run in it. It is repeated like Enqueue. More than 1000 jobs take several calls in one transaction.
-func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Enqueued, error) {
+func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) (_ []Enqueued, err error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
@@ -44,6 +44,8 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Enqueued, er
 	if err != nil {
 		return nil, err
 	}
+	ctx, traced := c.tracing.enqueueing(ctx, elements)
+	defer func() { traced(err) }()
 	repeatable := true // every job has a key: repeating cannot insert one twice
 	queues := make(map[string]struct{})
 	for _, e := range elements {
@@ -54,9 +56,11 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Enqueued, er
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 20*time.Millisecond, time.Second
 	for attempt := 1; ; attempt++ {
-		enqueued, err := c.enqueueOnce(ctx, elements)
+		var enqueued []Enqueued
+		enqueued, err = c.enqueueOnce(ctx, elements)
 		if err == nil {
 			c.notify(queues)
+			c.metrics.enqueuedAll(elements, enqueued)
 			return enqueued, nil
 		}
 		again := surelyNotCommitted(err) || repeatable && IsTransient(err)
@@ -70,12 +74,16 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) ([]Enqueued, er
 }
 
 // EnqueueManyTx is EnqueueMany in a transaction of the caller's.
-func (c *Client) EnqueueManyTx(ctx context.Context, tx *sql.Tx, jobs []NewJob) ([]Enqueued, error) {
+func (c *Client) EnqueueManyTx(ctx context.Context, tx *sql.Tx, jobs []NewJob) (_ []Enqueued, err error) {
 	elements, err := enqueueElements(jobs)
 	if err != nil {
 		return nil, err
 	}
-	return enqueueChunks(ctx, tx, elements)
+	ctx, traced := c.tracing.enqueueing(ctx, elements)
+	defer func() { traced(err) }()
+	enqueued, err := enqueueChunks(ctx, tx, elements)
+	c.metrics.enqueuedAll(elements, enqueued)
+	return enqueued, err
 }
 
 func (c *Client) enqueueOnce(ctx context.Context, elements []enqueueElement) (_ []Enqueued, err error) {

@@ -43,6 +43,7 @@ func (h *heartbeater) beat(ctx context.Context) error {
 			return err
 		}
 		h.w.stats.heartbeats.Add(1)
+		h.w.storedAt.Store(int64(sentAt))
 		h.apply(chunk, answers, sentAt)
 		if len(claims) == 0 {
 			return nil
@@ -65,7 +66,7 @@ func (h *heartbeater) apply(chunk []claim, answers []answer, sentAt time.Duratio
 			}
 		default:
 			if job := h.w.owned.cancel(c, ErrOwnershipLost); job != nil {
-				h.w.stats.lost.Add(1)
+				h.w.countLost(job)
 				h.w.log.Warn("a job no longer belongs to this worker", event("job.lost"), jobFields(job.info), zap.String("job_state", answers[i].State))
 			}
 		}
@@ -86,9 +87,14 @@ func (h *heartbeater) watch(ctx context.Context) {
 			return
 		}
 		for _, job := range h.w.owned.distrust(h.w.clock.Monotonic() - trust) {
-			h.w.stats.lost.Add(1)
+			h.w.countLost(job)
 			h.w.log.Warn("no heartbeat could be stored for too long: the handler is canceled before the database may call its job a zombie",
 				event("job.ownership_expired"), jobFields(job.info), zap.Duration("trust", trust))
 		}
 	}
+}
+
+func (w *Worker) countLost(job *heldJob) {
+	w.stats.lost.Add(1)
+	w.client.metrics.count(w.client.metrics.lost, job.info)
 }

@@ -17,6 +17,7 @@ type JobInfo struct {
 	RequeueCount   int // how often an operator has requeued it from the dead-letter queue
 	EnqueuedAt     time.Time
 	DueAt          time.Time
+	FetchedAt      time.Time       // when this worker claimed it, by the database's clock
 	IdempotencyKey string          // empty: none
 	Headers        json.RawMessage // a JSON object, or nil
 	Payload        json.RawMessage // the payload as it is stored

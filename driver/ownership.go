@@ -25,6 +25,8 @@ type heldJob struct {
 	info    JobInfo
 	handler *registeredHandler // nil: the worker has none for the job's type
 
+	claimedAt time.Duration // monotonic time before the claim was sent
+
 	phase     phase
 	renewedAt time.Duration // monotonic time before the last call that surely renewed the heartbeat was sent
 	lost      bool          // the database said so, or may say so by now
@@ -48,7 +50,7 @@ func (o *ownership) add(info JobInfo, handler *registeredHandler, token uuid.UUI
 	if earlier := o.jobs[info.ID]; earlier != nil {
 		earlier.lose(ErrOwnershipLost)
 	}
-	job := &heldJob{claim: claim{info.ID, token}, info: info, handler: handler, renewedAt: renewedAt}
+	job := &heldJob{claim: claim{info.ID, token}, info: info, handler: handler, claimedAt: renewedAt, renewedAt: renewedAt}
 	o.jobs[info.ID] = job
 	return job
 }
@@ -120,6 +122,17 @@ func (o *ownership) in(p phase) []*heldJob {
 	}
 	slices.SortFunc(all, func(a, b *heldJob) int { return int(a.JobID - b.JobID) })
 	return all
+}
+
+// counts is how many jobs there are in each phase.
+func (o *ownership) counts() map[phase]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := make(map[phase]int)
+	for _, job := range o.jobs {
+		n[job.phase]++
+	}
+	return n
 }
 
 // renew notes that a heartbeat sent at sentAt was stored for a claim.

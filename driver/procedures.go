@@ -81,9 +81,10 @@ type recoveryTimeouts struct {
 
 // procedures calls ChokaQ's worker procedures. It is safe for concurrent use.
 type procedures struct {
-	db    *sql.DB
-	clock clock.Clock
-	calls atomic.Int64
+	db      *sql.DB
+	clock   clock.Clock
+	metrics *metrics
+	calls   atomic.Int64
 }
 
 // bounded runs call and returns when it does, or shortly after ctx has ended: go-mssqldb tells the server about the
@@ -121,10 +122,11 @@ func bounded[T any](ctx context.Context, c clock.Clock, call func(context.Contex
 // query calls a procedure and scans every row of its first result set. It reads to the very end, since an
 // error may come after the rows.
 func query[T any](ctx context.Context, p *procedures, procedure string, scan func(*sql.Rows) (T, error), params ...any) ([]T, error) {
-	p.calls.Add(1)
+	began := p.begin()
 	rows, err := bounded(ctx, p.clock, func(ctx context.Context) ([]T, error) {
 		return queryRows(ctx, p.db, procedure, scan, params...)
 	})
+	p.ended(procedure, began, err)
 	return rows, procedureError(procedure, err)
 }
 
@@ -155,11 +157,23 @@ func queryRows[T any](ctx context.Context, q queryer, procedure string, scan fun
 
 // exec calls a procedure that has no result set.
 func (p *procedures) exec(ctx context.Context, procedure string, params ...any) error {
-	p.calls.Add(1)
+	began := p.begin()
 	_, err := bounded(ctx, p.clock, func(ctx context.Context) (sql.Result, error) {
 		return p.db.ExecContext(ctx, procedure, params...)
 	})
+	p.ended(procedure, began, err)
 	return procedureError(procedure, err)
+}
+
+// begin counts a call, and returns when it began.
+func (p *procedures) begin() time.Duration {
+	p.calls.Add(1)
+	return p.clock.Monotonic()
+}
+
+// ended measures a call.
+func (p *procedures) ended(procedure string, began time.Duration, err error) {
+	p.metrics.called(procedure, p.clock.Monotonic()-began, err)
 }
 
 func (p *procedures) claim(ctx context.Context, workerID, token uuid.UUID, queues string, types sql.NullString, most int) ([]JobInfo, error) {
@@ -175,9 +189,8 @@ func scanJob(rows *sql.Rows) (JobInfo, error) {
 	var job JobInfo
 	var key, headers sql.NullString
 	var payload string
-	var fetchedAt time.Time
 	err := rows.Scan(&job.ID, &job.Queue, &job.Type, &job.Priority, &job.Attempt, &job.MaxAttempts, &job.RequeueCount,
-		&job.EnqueuedAt, &job.DueAt, &fetchedAt, &key, &headers, &payload)
+		&job.EnqueuedAt, &job.DueAt, &job.FetchedAt, &key, &headers, &payload)
 	job.IdempotencyKey = key.String
 	job.Payload = json.RawMessage(payload)
 	if headers.Valid && err == nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.uber.org/zap"
 )
 
@@ -153,6 +154,7 @@ func (p *processor) start(calls context.Context, batch []*heldJob) {
 func (p *processor) refused(job *heldJob, state string) {
 	p.w.owned.remove(job)
 	p.w.stats.refusedStarts.Add(1)
+	p.w.client.metrics.count(p.w.client.metrics.refused, job.info, attribute.String("operation", "start"))
 	p.w.log.Warn("a prefetched job was lost before it started; its handler does not run", event("job.start_refused"), jobFields(job.info), zap.String("job_state", state))
 	p.leave(job)
 }
@@ -166,7 +168,10 @@ func (p *processor) launch(job *heldJob, attempt int, startedAt time.Duration) {
 		defer cancel(nil)
 		p.w.log.Debug("job started", event("job.started"), jobFields(job.info))
 		began := p.w.clock.Monotonic()
+		p.w.client.metrics.began(job, began)
+		ctx, span := p.w.client.tracing.attempting(ctx, job.info)
 		err, cause := p.handle(ctx, job)
+		endAttempt(span, err, cause)
 		p.w.owned.finish(job)
 		p.w.completer.add(p.outcome(job, err, cause, p.w.clock.Monotonic()-began))
 	})

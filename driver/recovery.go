@@ -19,7 +19,7 @@ const (
 // Recover runs a recovery procedure once and returns the number of rows that it moved. The timeouts and retention times
 // are the database's settings. It is safe at any time, and beside SQL Server Agent.
 func (c *Client) Recover(ctx context.Context, procedure RecoveryProcedure) (int64, error) {
-	return (&procedures{db: c.db, clock: c.clock}).recovery(ctx, string(procedure))
+	return c.procedures(c.db).recovery(ctx, string(procedure))
 }
 
 // recoverEvery is recovery by the worker, where there is no Agent.

@@ -42,11 +42,13 @@ type shutdown struct {
 func (s *shutdown) run() error {
 	w := s.w
 	w.state.set(stateDraining)
+	s.reach(1)
 	s.running, s.before = len(w.owned.in(running)), w.Stats()
 	w.log.Info("shutdown 1/7: draining", event("shutdown.draining"), zap.NamedError("reason", s.reason),
 		zap.Int("prefetched", len(w.owned.in(prefetched))), zap.Int("running", s.running),
 		zap.Duration("grace_period", w.config.WorkerShutdownGracePeriod), zap.Duration("bound", w.config.ShutdownBound()))
 	s.stopClaiming(ErrShutdown)
+	s.reach(2)
 	released := make(chan []*heldJob, 1)
 	go func() { released <- s.release() }()
 
@@ -56,6 +58,7 @@ func (s *shutdown) run() error {
 		w.processor.handlers.Wait()
 		close(handlersDone)
 	}()
+	s.reach(5)
 	s.step("shutdown 5/7: running handlers may go on", "shutdown.grace", zap.Int("running", s.running))
 	if s.wait(handlersDone, w.config.WorkerShutdownGracePeriod-s.elapsed()) {
 		s.step("shutdown 6/7: every handler has returned within the grace period", "shutdown.handlers_returned")
@@ -64,6 +67,7 @@ func (s *shutdown) run() error {
 		w.stopHandlers(ErrShutdown)
 		s.wait(handlersDone, w.config.CancellationPeriod)
 	}
+	s.reach(6)
 	canceled := s.elapsed()
 	s.handlersTook = canceled
 	notReleased := <-released
@@ -78,6 +82,7 @@ func (s *shutdown) run() error {
 	}
 	flushBegan := s.elapsed()
 	flushBy := flushBegan + w.config.FlushTimeout
+	s.reach(7)
 	s.step("shutdown 7/7: storing the last outcomes", "shutdown.flush", zap.Int("outcomes", len(w.owned.in(finished))), zap.Int("abandoned", len(abandoned)))
 	unstored := s.flush()
 	s.flushTook = s.elapsed() - flushBegan
@@ -100,6 +105,7 @@ func (s *shutdown) release() []*heldJob {
 	go func() { drained <- s.fence(within) }()
 	<-s.claimed
 	<-s.processed
+	s.reach(4)
 	s.step("shutdown 4/7: no more starts; releasing what has not started", "shutdown.releasing", zap.Int("prefetched", w.owned.release()))
 
 	err := <-drained
@@ -115,6 +121,7 @@ func (s *shutdown) release() []*heldJob {
 	for _, a := range answers {
 		w.owned.forget(a.JobID)
 	}
+	w.client.metrics.released.Add(s.base, int64(released))
 	if unsure := w.owned.in(releasing); err == nil && calls > 1 && len(unsure) > 0 {
 		// An earlier call may have released them and its answer was lost: ask by name.
 		claims := make([]claim, 0, maxBatch)
@@ -125,6 +132,7 @@ func (s *shutdown) release() []*heldJob {
 		for _, a := range named {
 			if asked == nil && (a.Result == "Released" || a.Result == "AlreadyReleased") {
 				released++
+				w.client.metrics.released.Add(s.base, 1)
 				w.owned.forget(a.JobID)
 			}
 		}
@@ -203,6 +211,16 @@ func (s *shutdown) report(abandoned []*heldJob, unstored []outcome, notReleased 
 // step logs a step with the time since the stop was asked for.
 func (s *shutdown) step(message, name string, fields ...zap.Field) {
 	s.w.log.Info(message, append([]zap.Field{event(name), zap.Duration("after", s.elapsed())}, fields...)...)
+}
+
+// reach notes the furthest step, for the gauge.
+func (s *shutdown) reach(step int64) {
+	for {
+		now := s.w.shutdownStep.Load()
+		if step <= now || s.w.shutdownStep.CompareAndSwap(now, step) {
+			return
+		}
+	}
 }
 
 func (s *shutdown) elapsed() time.Duration { return s.w.clock.Monotonic() - s.began }

@@ -40,24 +40,28 @@ type step struct {
 // run ticks until ctx ends.
 func (t *ticker) run(ctx context.Context) {
 	t.broken = make(map[string]int)
-	for ctx.Err() == nil {
-		asked := t.w.clock.Monotonic()
-		due, err := persist(ctx, t.w, func(ctx context.Context) ([]dueRecurring, error) {
-			return t.w.procedures.dueRecurring(ctx, t.w.claimer.queues, recurringAhead)
-		})
-		if err != nil {
-			return
-		}
-		wait := recurringLookout/2 + time.Duration(t.w.id[0])*recurringLookout/512 // workers do not ask all at once
-		for _, d := range due {
-			if left := t.tick(ctx, d, t.w.clock.Monotonic()-asked); left < wait {
-				wait = left
-			}
-		}
-		if t.w.clock.Sleep(ctx, wait) != nil {
-			return
-		}
+	for t.w.clock.Sleep(ctx, t.look(ctx)) == nil {
 	}
+}
+
+// look does what is due, and returns how long it is until the next look. A call that fails is not repeated before that, and none is made while
+// the database is away: claims and heartbeats find out when it is back.
+func (t *ticker) look(ctx context.Context) time.Duration {
+	wait := recurringLookout/2 + time.Duration(t.w.id[0])*recurringLookout/512 // workers do not ask all at once
+	if !t.w.health.up() {
+		return wait
+	}
+	asked := t.w.clock.Monotonic()
+	due, err := attempt(ctx, t.w.clock, t.w.config.CommandTimeout, func(ctx context.Context) ([]dueRecurring, error) {
+		return t.w.procedures.dueRecurring(ctx, t.w.claimer.queues, recurringAhead)
+	})
+	if err != nil {
+		return wait
+	}
+	for _, d := range due {
+		wait = min(wait, t.tick(ctx, d, t.w.clock.Monotonic()-asked))
+	}
+	return wait
 }
 
 // tick does what is due for one recurring job, and returns how long it is until it has to be looked at again. since is the time since
@@ -77,12 +81,12 @@ func (t *ticker) tick(ctx context.Context, d dueRecurring, since time.Duration) 
 		Result string
 		JobID  sql.NullInt64
 	}
-	got, err := persistUnless(ctx, t.w, isRefused, func(ctx context.Context) (result, error) {
+	got, err := attempt(ctx, t.w.clock, t.w.config.CommandTimeout, func(ctx context.Context) (result, error) {
 		r, id, err := t.w.procedures.enqueueRecurring(ctx, d, do)
 		return result{r, id}, err
 	})
-	if err != nil {
-		if ctx.Err() == nil {
+	if err != nil { // if it was carried out unheard, the next look does not find the tick any more
+		if ctx.Err() == nil && !IsTransient(err) {
 			t.complain(d, "a tick of a recurring job is refused by the database; it is tried again", "recurring.refused", err)
 		}
 		return recurringLookout
@@ -90,6 +94,7 @@ func (t *ticker) tick(ctx context.Context, d dueRecurring, since time.Duration) 
 	switch got.Result {
 	case "Enqueued":
 		t.w.stats.ticks.Add(1)
+		t.w.client.metrics.ticks.Add(ctx, 1)
 		t.w.log.Info("a tick of a recurring job was enqueued", event("recurring.enqueued"), zap.String("name", d.Name), zap.Time("tick", do.Tick), zap.Int64("job_id", got.JobID.Int64), zap.Time("next_tick", do.Next))
 		t.w.claimer.wake()
 	case "Skipped":
@@ -126,9 +131,6 @@ func (s schedule) due(d dueRecurring, now time.Time) step {
 	}
 	return step{Tick: tick, Next: s.next(tick)}
 }
-
-// isRefused: the database will not take the call, however often it is repeated.
-func isRefused(err error) bool { return !IsTransient(err) }
 
 func (p *procedures) dueRecurring(ctx context.Context, queues string, ahead time.Duration) ([]dueRecurring, error) {
 	return query(ctx, p, "chokaq.GetDueRecurringJobs", func(rows *sql.Rows) (dueRecurring, error) {

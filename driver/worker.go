@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -41,6 +42,9 @@ type Worker struct {
 	completer      *completer
 	heartbeater    *heartbeater
 	ticker         *ticker
+	controller     *controller
+	storedAt       atomic.Int64    // monotonic nanoseconds before the last heartbeat that was surely stored was sent
+	shutdownStep   atomic.Int64    // 0: it runs
 	handlerContext context.Context // of every handler; canceled with a cause by the shutdown alone
 	stopHandlers   context.CancelCauseFunc
 }
@@ -57,11 +61,12 @@ func NewWorker(client *Client, config WorkerConfig, logger *zap.Logger) (*Worker
 	w := &Worker{
 		client: client, config: config, id: uuid.New(), clock: client.clock, handlers: make(map[string]*registeredHandler),
 		owned: newOwnership(), prefetch: make(chan *heldJob, config.Prefetch), admission: newAdmission(config.Handlers, config.Prefetch),
-		procedures: &procedures{db: client.worker, clock: client.clock},
+		procedures: client.procedures(client.worker),
 	}
 	w.log = logger.With(zap.Stringer("worker", w.id))
 	w.health = &health{log: w.log, clock: w.clock}
 	w.claimer, w.processor, w.completer, w.heartbeater, w.ticker = newClaimer(w), newProcessor(w), newCompleter(w), &heartbeater{w: w}, &ticker{w: w}
+	w.controller = &controller{w: w}
 	return w, nil
 }
 
@@ -153,6 +158,7 @@ func (w *Worker) prepare(ctx context.Context) error {
 			})
 		}
 		if err == nil {
+			w.storedAt.Store(int64(w.clock.Monotonic()))
 			w.health.record(nil)
 			return w.config.checkTimeouts(w.timeouts)
 		}
@@ -192,6 +198,11 @@ func (w *Worker) registration() registration {
 
 // work runs the parts of the worker until ctx ends, and then the shutdown.
 func (w *Worker) work(ctx context.Context) error {
+	stopObserving, err := w.observe()
+	if err != nil {
+		return fmt.Errorf("%w: the meter provider does not take the worker's gauges: %w", ErrConfig, err)
+	}
+	defer stopObserving()
 	// Nothing here runs on ctx itself: its end starts the shutdown, and no step of that may be cut off by it.
 	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(ErrShutdown)
@@ -219,6 +230,7 @@ func (w *Worker) work(ctx context.Context) error {
 	}
 	claimer.Go(func() { w.claimer.run(claiming) })
 	beats.Go(func() { w.ticker.run(claiming) })
+	beats.Go(func() { w.controller.run(beating) })
 	processor.Go(func() { w.processor.run(claiming, starting) })
 
 	<-ctx.Done()

@@ -1,0 +1,130 @@
+package driver
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+	"time"
+
+	mssql "github.com/microsoft/go-mssqldb"
+	"go.uber.org/zap"
+)
+
+// controller asks the database, once a heartbeat interval, what a running worker should know: how many handlers an operator wants it to have,
+// whether recovery runs, and how much waits in its queues.
+type controller struct {
+	w *Worker
+
+	wanted     sql.NullInt64 // the number of handlers that was obeyed last
+	complained bool          // that the database refuses
+
+	mu     sync.Mutex
+	latest *control
+	at     time.Duration // monotonic; when latest was asked for
+}
+
+// control is the answer of chokaq.GetWorkerControl, and the queues' depths.
+type control struct {
+	handlersWanted          sql.NullInt64
+	recoveryLate            bool
+	sinceReset, sinceRescue time.Duration
+	lateAfter               time.Duration
+	queues                  []queueDepth
+}
+
+// run asks until ctx ends. A call that fails is not repeated, and none is made while the database is away: claims and heartbeats find out when it is
+// back, and the next answer will do.
+func (c *controller) run(ctx context.Context) {
+	for {
+		c.ask(ctx)
+		if c.w.clock.Sleep(ctx, c.w.config.HeartbeatInterval) != nil {
+			return
+		}
+	}
+}
+
+func (c *controller) ask(ctx context.Context) {
+	if !c.w.health.up() {
+		return
+	}
+	asked := c.w.clock.Monotonic()
+	now, err := attempt(ctx, c.w.clock, c.w.config.CommandTimeout, func(ctx context.Context) (control, error) {
+		return c.w.procedures.control(ctx, c.w)
+	})
+	if err != nil {
+		if ctx.Err() == nil && !IsTransient(err) && sqlNumber(err) != NumberUnknownWorker && !c.complained { // a heartbeat registers a worker again whose row was purged
+			c.complained = true
+			c.w.log.Error("the database refuses to tell what the worker should know (handlers wanted, recovery, depth of queues); jobs are not affected", event("control.refused"), zap.Error(err))
+		}
+		return
+	}
+	c.mu.Lock()
+	was := c.latest
+	c.latest, c.at = &now, asked
+	c.mu.Unlock()
+	c.obey(now)
+	if now.recoveryLate != (was != nil && was.recoveryLate) {
+		c.sayLate(now)
+	}
+}
+
+// obey sets the number of handlers when an operator says something new; a number that the program has set itself stays until then. Without a
+// wish it is the configured one again.
+func (c *controller) obey(now control) {
+	if now.handlersWanted == c.wanted {
+		return
+	}
+	c.wanted = now.handlersWanted
+	want := c.w.config.Handlers
+	if now.handlersWanted.Valid {
+		want = int(now.handlersWanted.Int64)
+	}
+	if err := c.w.SetHandlers(want); err != nil {
+		c.w.log.Error("the number of handlers that an operator wants cannot be set", event("worker.handlers_refused"), zap.Int("handlers", want), zap.Error(err))
+	}
+}
+
+func (c *controller) sayLate(now control) {
+	fields := []zap.Field{zap.Duration("since_reset", now.sinceReset), zap.Duration("since_rescue", now.sinceRescue), zap.Duration("late_after", now.lateAfter)}
+	if now.recoveryLate {
+		c.w.log.Warn("recovery does not run: jobs of workers that crash stay where they are. Is SQL Server Agent running, and are its ChokaQ jobs enabled and succeeding? Without Agent, run a worker with CHOKAQ_RECOVERY_ENABLED=true",
+			append(fields, event("recovery.late"))...)
+		return
+	}
+	c.w.log.Info("recovery runs again", append(fields, event("recovery.in_time"))...)
+}
+
+// seen is the latest answer; nil when there is none that is recent.
+func (c *controller) seen() *control {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.latest == nil || c.w.clock.Monotonic()-c.at > 4*c.w.config.HeartbeatInterval {
+		return nil
+	}
+	return c.latest
+}
+
+func (p *procedures) control(ctx context.Context, w *Worker) (control, error) {
+	const procedure = "chokaq.GetWorkerControl"
+	all, err := query(ctx, p, procedure, func(rows *sql.Rows) (control, error) {
+		var c control
+		var reset, rescue, lateAfter int64
+		err := rows.Scan(&c.handlersWanted, &c.recoveryLate, &reset, &rescue, &lateAfter)
+		c.sinceReset, c.sinceRescue, c.lateAfter = time.Duration(reset)*time.Second, time.Duration(rescue)*time.Second, time.Duration(lateAfter)*time.Second
+		return c, err
+	}, sql.Named("WorkerId", mssql.UniqueIdentifier(w.id)))
+	c, err := one(procedure, all, err)
+	if err != nil {
+		return c, err
+	}
+	c.queues, err = query(ctx, p, queueDepths, func(rows *sql.Rows) (queueDepth, error) {
+		var q queueDepth
+		err := rows.Scan(&q.Queue, &q.Paused, &q.ConcurrencyLimit, &q.Pending, &q.Scheduled, &q.Fetched, &q.Processing, &q.Dead, &q.OldestDueAge)
+		return q, err
+	}, sql.Named("Queues", w.claimer.queues))
+	return c, err
+}
+
+const queueDepths = `SELECT s.Queue, s.IsPaused, s.ConcurrencyLimit, s.Pending, s.Scheduled, s.Fetched, s.Processing, s.Dead, s.OldestDueAgeSeconds
+FROM chokaq.QueueStatus AS s
+WHERE s.Queue IN (SELECT q.[value] COLLATE Latin1_General_100_BIN2 FROM OPENJSON(@Queues) AS q);`
