@@ -31,7 +31,7 @@ func (a *app) enqueueCommand() *cobra.Command {
 
 With a file, or "-" for standard input: one job a line, as JSON:
   ` + lineForm + `
-Only "type" is required. Lines are enqueued in batches of 1000, each whole or not at all. A line that is not of that form stops the command
+Only "type" is required. A line may have 16 MiB. Lines are enqueued in batches of 1000, each whole or not at all. A line that is not of that form stops the command
 before anything of its batch is enqueued; the message says which line, and how to go on. Lines with an idempotency key can be sent again without harm.`,
 		Example: `  chokaq-worker enqueue --type send_email --queue mail --payload '{"to": 17}' --delay 5m
   chokaq-worker enqueue jobs.jsonl

@@ -39,6 +39,9 @@ func (a *app) enqueueFile(c *cobra.Command, name string, f enqueueFlags) error {
 			return usageError{fmt.Errorf("%w; nothing was enqueued", err)}
 		}
 		defer file.Close()
+		if info, err := file.Stat(); err == nil && info.IsDir() {
+			return usageError{fmt.Errorf("%s is a folder; name a file of JSON lines, or \"-\" for standard input; nothing was enqueued", name)}
+		}
 		input = file
 	}
 	return a.withClient(func(ctx context.Context, client *driver.Client, _ []string) error {

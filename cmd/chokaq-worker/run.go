@@ -1,24 +1,20 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
 	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/config"
-	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/program"
 	"github.com/chokaq/chokaq/driver"
 )
 
 func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "run", Short: "Run a worker: a program for each job", Args: cobra.NoArgs,
-		Long: `Claims jobs and runs a program for each. A handler names the program of a job type:
+		Use: "run", Short: "Run a worker: a program or an HTTP request for each job", Args: cobra.NoArgs,
+		Long: `Claims jobs and runs a program for each, or sends it to an HTTP endpoint. Only jobs of the types that have a handler are claimed.
+A handler names the program of a job type; type * is every type that has no other handler:
 
   --handler 'TYPE=PROGRAM ARGUMENTS'
   --handler 'TYPE[timeout=1m,safe-to-retry,reject=65]=PROGRAM ARGUMENTS'
@@ -26,8 +22,14 @@ func (a *app) runCommand() *cobra.Command {
 It is split into words as a shell would, quotes and backslashes honored; no shell runs. Repeat the flag for more types, or set CHOKAQ_HANDLER with
 one handler a line. Options:
   timeout=DURATION   one attempt may take this long; then the program is canceled
+  max-attempts=N     attempts of a job, whatever it was enqueued with
+  backoff=WAIT       wait after a failed attempt: 30s, or 5s..1h, doubled with every attempt (default 5s..1h)
+  concurrency=N      at most so many jobs of the type at a time in this worker
   safe-to-retry      repeating an attempt does no harm: one that a shutdown cuts short is tried again instead of dead-lettered
   reject=STATUS      this exit status dead-letters the job at once
+
+--handlers-file names a YAML file of handlers, with the same settings, programs and HTTP endpoints (POST: 2xx is done; 408, 425, 429, 5xx and no
+answer are tried again; another status is dead at once). docs/handlers.md has both; --check validates them and prints what would be run.
 
 The program gets the payload on standard input and the job's facts in CHOKAQ_JOB_ID, _TYPE, _QUEUE, _ATTEMPT, _MAX_ATTEMPTS, _REQUEUE_COUNT,
 _PRIORITY, _ENQUEUED_AT, _DUE_AT, _IDEMPOTENCY_KEY and _HEADERS (JSON). It gets no other CHOKAQ_ variable. Its output goes to the log, line by line.
@@ -47,22 +49,37 @@ its programs. See docs/shutdown.md.
   chokaq-worker run --queues mail,default --handler 'send_email[timeout=1m]=/usr/bin/mailer --to-stdin'`,
 	}
 	config.Bind(c.Flags(), &config.Worker{}, "dsn") // every command has that one
-	c.RunE = func(c *cobra.Command, _ []string) error { return a.run(c) }
+	check := c.Flags().Bool("check", false, "validate the settings and handlers, print what would be run, and run nothing")
+	c.RunE = func(c *cobra.Command, _ []string) error { return a.run(c, *check) }
 	return c
 }
 
-func (a *app) run(c *cobra.Command) (err error) {
+// run runs a worker; with check it only says what it would run.
+func (a *app) run(c *cobra.Command, check bool) (err error) {
 	var settings config.Worker
 	faults := config.Load(a.environ, c.Flags(), &settings)
 	logger, more := a.newLogger(settings.Logging)
 	faults = append(faults, more...)
-	specs, more := handlerSpecs(&settings)
+	handlers, more := a.readHandlers(&settings)
 	faults = append(faults, more...)
+	if check && settings.DSN == "" {
+		settings.DSN = "sqlserver://localhost?database=none" // a check connects to none
+	}
 	if settings.WorkerConfig.Version == "" {
 		settings.WorkerConfig.Version = version
 	}
 	worker, client, more := newWorker(settings, logger)
 	faults = append(faults, more...)
+	r := a.newRunners(settings, logger)
+	defer r.close()
+	if worker != nil {
+		for _, h := range handlers {
+			r.register(worker, h)
+		}
+		if err := worker.CheckHandlers(); err != nil && len(handlers) > 0 {
+			faults = append(faults, config.Translate(err)...)
+		}
+	}
 	if len(faults) > 0 {
 		if client != nil {
 			_ = client.Close()
@@ -72,10 +89,8 @@ func (a *app) run(c *cobra.Command) (err error) {
 	defer func() { err = errors.Join(err, client.Close()) }()
 	defer func() { _ = logger.Sync() }() // a terminal cannot be synced
 
-	running := &program.Running{}
-	a.signals.before(running.Kill)
-	for _, spec := range specs {
-		register(worker, &program.Runner{Spec: spec, KillAfter: settings.ProgramKillAfter, Environ: a.environ, Log: logger, Running: running})
+	if check {
+		return a.printHandlers(handlers)
 	}
 	if settings.HealthAddr != "" {
 		stop, err := serveHealth(settings.HealthAddr, worker, logger)
@@ -107,54 +122,4 @@ func newWorker(settings config.Worker, logger *zap.Logger) (*driver.Worker, *dri
 		faults = append(faults, config.Translate(err)...)
 	}
 	return worker, client, faults
-}
-
-// handlerSpecs reads the handlers, and settles how long canceled programs have.
-func handlerSpecs(settings *config.Worker) ([]program.Spec, []error) {
-	var faults []error
-	if len(settings.Programs) == 0 {
-		faults = append(faults, fmt.Errorf("CHOKAQ_HANDLER (--handler): is not set, and a worker needs one; accepted: %s", program.Form))
-	}
-	var specs []program.Spec
-	types := make(map[string]bool)
-	for _, text := range settings.Programs {
-		spec, err := program.ParseSpec(text)
-		if err == nil {
-			err = checkName("job type", spec.JobType, 128)
-		}
-		if err == nil && types[spec.JobType] {
-			err = fmt.Errorf("job type %q has a handler already", spec.JobType)
-		}
-		if err != nil {
-			faults = append(faults, fmt.Errorf("CHOKAQ_HANDLER (--handler): %w", err))
-			continue
-		}
-		types[spec.JobType] = true
-		specs = append(specs, spec)
-	}
-	cancellation := settings.CancellationPeriod
-	if cancellation <= 0 {
-		cancellation = 5 * time.Second
-	}
-	switch {
-	case settings.ProgramKillAfter == 0:
-		settings.ProgramKillAfter = cancellation * 3 / 5
-	case settings.ProgramKillAfter < 0 || settings.ProgramKillAfter >= cancellation:
-		faults = append(faults, fmt.Errorf("CHOKAQ_PROGRAM_KILL_AFTER (--program-kill-after): %v is not above zero and below the cancellation period (%v, CHOKAQ_CANCELLATION_PERIOD): programs must be gone before the worker abandons them",
-			settings.ProgramKillAfter, cancellation))
-	}
-	return specs, faults
-}
-
-func register(worker *driver.Worker, runner *program.Runner) {
-	var options []driver.HandlerOption
-	if runner.Timeout > 0 {
-		options = append(options, driver.Timeout(runner.Timeout))
-	}
-	if runner.SafeToRetry {
-		options = append(options, driver.SafeToRetry())
-	}
-	driver.Handle(worker, runner.JobType, func(ctx context.Context, job *driver.Job[json.RawMessage]) error {
-		return runner.Run(ctx, job.JobInfo)
-	}, options...)
 }

@@ -24,7 +24,9 @@ type Worker struct {
 	Logging
 	driver.WorkerConfig
 	// Programs are the handlers: one a line, or one a flag.
-	Programs Lines `env:"HANDLER, overwrite" help:"TYPE[timeout=1m,safe-to-retry]=PROGRAM ARGUMENTS: the program that runs jobs of a type; repeat it for more types (in the variable: one a line)"`
+	Programs Lines `env:"HANDLER, overwrite" help:"TYPE[timeout=1m,safe-to-retry]=PROGRAM ARGUMENTS: the program that runs jobs of a type (*: of every other type); repeat it for more types (in the variable: one a line)"`
+	// HandlersFile names the file of handlers.
+	HandlersFile string `env:"HANDLERS_FILE, overwrite" help:"YAML file of handlers, programs and HTTP endpoints (deploy/handlers.example.yaml shows every field); beside --handler"`
 	// ProgramKillAfter is how long a canceled program has after SIGTERM.
 	ProgramKillAfter time.Duration `env:"PROGRAM_KILL_AFTER, overwrite" help:"how long a canceled program has between SIGTERM and SIGKILL (default: three fifths of the cancellation period)"`
 	// HealthAddr serves /ready and /live.

@@ -7,23 +7,23 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kballard/go-shellquote"
+
+	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/jobtype"
 )
 
 // Spec says which program runs the jobs of a type.
 type Spec struct {
-	JobType     string
-	Args        []string // program and arguments
-	Timeout     time.Duration
-	SafeToRetry bool
+	JobType string // jobtype.Any: every type that has no handler of its own
+	jobtype.Settings
+	Args []string // program and arguments
 	// RejectStatus is the exit status that dead-letters the job at once; 0: none does.
 	RejectStatus int
 }
 
 // Form is the accepted form of a spec.
-const Form = "TYPE=PROGRAM ARGUMENTS, or with options TYPE[timeout=1m,safe-to-retry,reject=65]=PROGRAM ARGUMENTS; quoted as for a shell, though none runs"
+const Form = "TYPE=PROGRAM ARGUMENTS, or with options TYPE[timeout=1m,max-attempts=5,backoff=5s..1h,concurrency=2,safe-to-retry,reject=65]=PROGRAM ARGUMENTS; quoted as for a shell, though none runs; TYPE * is every type that has no other handler"
 
 // ParseSpec reads a spec and finds its program.
 func ParseSpec(text string) (Spec, error) {
@@ -68,37 +68,58 @@ func ParseSpec(text string) (Spec, error) {
 	if len(args) == 0 {
 		return fault("there is no program")
 	}
-	path, err := exec.LookPath(args[0])
-	if err != nil {
-		return fault("the program cannot be run: %v", err)
+	if err := spec.SetArgs(args); err != nil {
+		return fault("%v", err)
 	}
-	args[0] = path
-	spec.Args = args
 	return spec, nil
 }
 
-func (s *Spec) option(text string) error {
+// SetArgs sets program and arguments, and finds the program.
+func (s *Spec) SetArgs(args []string) error {
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return fmt.Errorf("the program cannot be run: %w", err)
+	}
+	s.Args = append([]string{path}, args[1:]...)
+	return nil
+}
+
+// SetRejectStatus sets the exit status that dead-letters a job at once.
+func (s *Spec) SetRejectStatus(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 255 || n == TempFail {
+		return fmt.Errorf("%q is not an exit status from 1 to 255 other than %d", text, TempFail)
+	}
+	s.RejectStatus = n
+	return nil
+}
+
+// optionNames are the options of a flag.
+var optionNames = []string{"timeout", "max-attempts", "backoff", "concurrency", "safe-to-retry", "reject"}
+
+func (s *Spec) option(text string) (err error) {
 	name, value, _ := strings.Cut(text, "=")
 	switch name {
 	case "timeout":
-		d, err := time.ParseDuration(value)
-		if err != nil || d <= 0 {
-			return fmt.Errorf("option timeout: %q is not a Go duration above zero", value)
-		}
-		s.Timeout = d
+		s.Timeout, err = jobtype.ParseDuration(value)
+	case "max-attempts":
+		s.MaxAttempts, err = jobtype.ParseMaxAttempts(value)
+	case "backoff":
+		s.Backoff, err = jobtype.ParseBackoff(value)
+	case "concurrency":
+		s.Concurrency, err = jobtype.ParseConcurrency(value)
 	case "safe-to-retry":
 		if value != "" {
 			return fmt.Errorf("option safe-to-retry takes no value")
 		}
 		s.SafeToRetry = true
 	case "reject":
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > 255 || n == TempFail {
-			return fmt.Errorf("option reject: %q is not an exit status from 1 to 255 other than %d", value, TempFail)
-		}
-		s.RejectStatus = n
+		err = s.SetRejectStatus(value)
 	default:
-		return fmt.Errorf("there is no option %q", name)
+		return fmt.Errorf("there is no option %q; there are %s", name, strings.Join(optionNames, ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("option %s: %w", name, err)
 	}
 	return nil
 }

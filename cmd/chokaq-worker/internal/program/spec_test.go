@@ -5,16 +5,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/jobtype"
 )
 
 func TestParseSpec(t *testing.T) {
 	for text, want := range map[string]Spec{
-		"send_email=sh -c 'a \"b\" c' d\\ e":                {JobType: "send_email", Args: []string{"sh", "-c", `a "b" c`, "d e"}},
-		"a[timeout=90s, safe-to-retry ,reject=65]=sh --x=y": {JobType: "a", Args: []string{"sh", "--x=y"}, Timeout: 90 * time.Second, SafeToRetry: true, RejectStatus: 65},
-		"a = sh":                        {JobType: "a", Args: []string{"sh"}},
-		"a[]=sh":                        {JobType: "a", Args: []string{"sh"}},
-		"résumé.v2=sh '' \"\" x[y]=z":   {JobType: "résumé.v2", Args: []string{"sh", "", "", "x[y]=z"}},
-		"a=sh # no comment $HOME `x` *": {JobType: "a", Args: []string{"sh", "#", "no", "comment", "$HOME", "`x`", "*"}},
+		"send_email=sh -c 'a \"b\" c' d\\ e":                 {JobType: "send_email", Args: []string{"sh", "-c", `a "b" c`, "d e"}},
+		"a[timeout=90s, safe-to-retry ,reject=65]=sh --x=y":  {JobType: "a", Args: []string{"sh", "--x=y"}, Settings: jobtype.Settings{Timeout: 90 * time.Second, SafeToRetry: true}, RejectStatus: 65},
+		"*[max-attempts=3,backoff=5s..10m,concurrency=2]=sh": {JobType: "*", Args: []string{"sh"}, Settings: jobtype.Settings{MaxAttempts: 3, Concurrency: 2, Backoff: jobtype.Backoff{Initial: 5 * time.Second, Max: 10 * time.Minute}}},
+		"a[backoff=30s]=sh":                                  {JobType: "a", Args: []string{"sh"}, Settings: jobtype.Settings{Backoff: jobtype.Backoff{Fixed: 30 * time.Second}}},
+		"a = sh":                                             {JobType: "a", Args: []string{"sh"}},
+		"a[]=sh":                                             {JobType: "a", Args: []string{"sh"}},
+		"résumé.v2=sh '' \"\" x[y]=z":                        {JobType: "résumé.v2", Args: []string{"sh", "", "", "x[y]=z"}},
+		"a=sh # no comment $HOME `x` *":                      {JobType: "a", Args: []string{"sh", "#", "no", "comment", "$HOME", "`x`", "*"}},
 	} {
 		got, err := ParseSpec(text)
 		if err != nil {
@@ -42,6 +46,10 @@ func TestParseSpecRefuses(t *testing.T) {
 		"a=no-such-program-at-all": "the program cannot be run",
 		"a[timeout=5=sh":           `"[" has no "]="`,
 		"a[timeout=5]=sh":          `option timeout: "5" is not a Go duration above zero`,
+		"a[max-attempts=1001]=sh":  `option max-attempts: "1001" is not a whole number from 1 to 1000`,
+		"a[concurrency=0]=sh":      `option concurrency: "0"`,
+		"a[backoff=10m..5s]=sh":    "option backoff: the initial wait (10m0s) is above the longest (5s)",
+		"a[backoff=soon]=sh":       "nor bounds such as 5s..10m",
 		"a[timeout=-5s]=sh":        "option timeout",
 		"a[reject=75]=sh":          "option reject",
 		"a[reject=0]=sh":           "option reject",
