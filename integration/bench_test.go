@@ -24,14 +24,6 @@ import (
 // serverVariable makes the test binary a server: benchmarks want it in a process of its own, so that what they measure is the worker.
 const serverVariable = "CHOKAQ_BENCH_SERVER"
 
-func TestMain(m *testing.M) {
-	if os.Getenv(serverVariable) != "" {
-		serve()
-		return
-	}
-	os.Exit(m.Run())
-}
-
 // serve runs sqlsim until its standard input ends.
 func serve() {
 	sim, err := sqlsim.Start(sqlsim.Options{NoAgent: true})

@@ -74,7 +74,7 @@ func TestFaults(t *testing.T) {
 		stop bool // called only by a stop
 	}{
 		{name: "GetInstallation", once: true}, {name: "RegisterWorker", once: true}, {name: "ClaimJobs"}, {name: "StartJobs"}, {name: "HeartbeatJobs"},
-		{name: "CompleteJobs"}, {name: "FailJobs"}, {name: "ReleaseJobs", once: true, stop: true}, {name: "SetWorkerState", stop: true},
+		{name: "CompleteJobs"}, {name: "FailJobs"}, {name: "ReleaseJobs", once: true, stop: true}, {name: "SetWorkerState", once: true, stop: true}, {name: "RecordWorkerStop", once: true, stop: true},
 	} {
 		d := newDatabase(t)
 		for i, kind := range faultKinds() {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,8 +120,13 @@ func (d *database) loginAs(t *testing.T, roles ...string) *sql.DB {
 	return pool
 }
 
-// theSim is started by the first test that needs it and ends with the process.
-var theSim = sync.OnceValues(func() (*sqlsim.Server, error) { return sqlsim.Start(sqlsim.Options{}) })
+// theSim is started by the first test that needs it; TestMain ends it.
+var theSim = sync.OnceValues(func() (*sqlsim.Server, error) {
+	simStarted.Store(true)
+	return sqlsim.Start(sqlsim.Options{})
+})
+
+var simStarted atomic.Bool
 
 // adminPool connects to master as somebody who may create databases and logins.
 func adminPool(t *testing.T) (*sql.DB, *sqlsim.Server) {
