@@ -68,7 +68,16 @@ func (a *app) run(c *cobra.Command, check bool) (err error) {
 	if settings.WorkerConfig.Version == "" {
 		settings.WorkerConfig.Version = version
 	}
-	worker, client, more := newWorker(settings, logger)
+	reports, err := a.newTelemetry(c.Context(), logger)
+	if err != nil {
+		return usageError{err}
+	}
+	defer func() {
+		if err := reports.stop(); err != nil {
+			logger.Warn("the last traces could not be sent", zap.String("event", "telemetry.unsent"), zap.Error(err))
+		}
+	}()
+	worker, client, more := newWorker(settings, reports.forDriver(), logger)
 	faults = append(faults, more...)
 	r := a.newRunners(settings, logger)
 	defer r.close()
@@ -92,12 +101,12 @@ func (a *app) run(c *cobra.Command, check bool) (err error) {
 	if check {
 		return a.printHandlers(handlers)
 	}
-	if settings.HealthAddr != "" {
-		stop, err := serveHealth(settings.HealthAddr, worker, logger)
+	if settings.AdminAddr != "" {
+		port, err := serveAdmin(settings.AdminAddr, settings.AdminPprof, worker, reports.registry, logger)
 		if err != nil {
 			return err
 		}
-		defer stop()
+		defer port.stop()
 	}
 	err = worker.Run(c.Context())
 	if errors.Is(err, driver.ErrConfig) {
@@ -107,7 +116,7 @@ func (a *app) run(c *cobra.Command, check bool) (err error) {
 }
 
 // newWorker makes the worker, or lists what is wrong with its settings.
-func newWorker(settings config.Worker, logger *zap.Logger) (*driver.Worker, *driver.Client, []error) {
+func newWorker(settings config.Worker, reports driver.Telemetry, logger *zap.Logger) (*driver.Worker, *driver.Client, []error) {
 	var faults []error
 	if err := settings.CheckDSN(); err != nil {
 		faults = append(faults, err)
@@ -116,6 +125,9 @@ func newWorker(settings config.Worker, logger *zap.Logger) (*driver.Worker, *dri
 	client, err := driver.Open(settings.DSN)
 	if err != nil {
 		return nil, nil, append(faults, err)
+	}
+	if err := client.SetTelemetry(reports); err != nil {
+		return nil, client, append(faults, err)
 	}
 	worker, err := driver.NewWorker(client, settings.WorkerConfig, logger)
 	if err != nil {

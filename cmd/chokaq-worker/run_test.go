@@ -80,7 +80,7 @@ func TestRun(t *testing.T) {
 	worker := spawn(t, nil, []string{
 		"CHOKAQ_DSN=" + server.DSNFor("shop", "w", "Work-1234"), "CHOKAQ_QUEUES=other", "CHOKAQ_POLL_INTERVAL_MAX=100ms",
 		"CHOKAQ_HANDLER=copy=sh -c 'cat >" + out + "; echo \"$CHOKAQ_JOB_TYPE ${CHOKAQ_DSN:-none}\"'\nbad[reject=3]=sh -c 'echo no >&2; exit 3'\nlater=sh -c 'exit 75'",
-	}, "run", "--queues", "mail", "--health-addr", "127.0.0.1:0")
+	}, "run", "--queues", "mail", "--admin-addr", "127.0.0.1:0")
 	awaitNumber(t, dsn, "SELECT COUNT(*) FROM chokaq.JobsArchive", 1)
 	awaitNumber(t, dsn, "SELECT COUNT(*) FROM chokaq.DeadJobs", 1)
 	awaitNumber(t, dsn, "SELECT COUNT(*) FROM chokaq.Jobs WHERE State = 0 AND Attempt = 1", 1)
@@ -89,18 +89,31 @@ func TestRun(t *testing.T) {
 		t.Errorf("the program got %q, %v", got, err)
 	}
 	address := regexp.MustCompile(`"address":"([^"]+)"`).FindStringSubmatch(worker.all.String())
-	response, err := http.Get("http://" + address[1] + "/ready")
+	response, err := http.Get("http://" + address[1] + "/readyz")
 	if err != nil {
 		t.Fatal(err)
 	}
 	body, _ := io.ReadAll(response.Body)
 	response.Body.Close()
 	http.DefaultClient.CloseIdleConnections()
-	if response.StatusCode != http.StatusOK {
-		t.Errorf("/ready: %s: %s", response.Status, body)
+	if response.StatusCode != http.StatusOK || !strings.Contains(string(body), `"state":"running"`) {
+		t.Errorf("/readyz: %s: %s", response.Status, body)
+	}
+	response, err = http.Get("http://" + address[1] + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ = io.ReadAll(response.Body)
+	response.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	for _, series := range []string{`chokaq_jobs_completed_total{job_type="copy",queue="mail"} 1`, `chokaq_jobs_dead_total{job_type="bad",queue="mail",reason="Rejected"} 1`, "chokaq_worker_ready 1", "go_goroutines ",
+		`chokaq_handler_duration_seconds_count{job_type="copy",outcome="completed",queue="mail"} 1`, "chokaq_heartbeat_age_seconds "} {
+		if !strings.Contains(string(body), series) {
+			t.Errorf("/metrics has no %s:\n%s", series, body)
+		}
 	}
 	worker.signal(t, syscall.SIGTERM)
-	worker.end(t).want(t, 0, `"event":"worker.running"`, `"message":"copy none"`, `"event":"program.output"`, `"event":"shutdown.stopped"`, `"event":"health.serving"`)
+	worker.end(t).want(t, 0, `"event":"worker.running"`, `"message":"copy none"`, `"event":"program.output"`, `"event":"shutdown.stopped"`, `"event":"admin.serving"`)
 	if strings.Contains(worker.all.String(), "Work-1234") {
 		t.Error("the log has the password")
 	}

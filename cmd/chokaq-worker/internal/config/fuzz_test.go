@@ -20,7 +20,7 @@ func FuzzEnvironment(f *testing.F) {
 		{"CHOKAQ_HANDLER=a=b\r\n\x00\nCHOKAQ_HANDLERS=1e3", "--prefetch=0x10\n--flush-timeout=9999999h"},
 		{"CHOKAQ_QUEUS=a\nCHOKAQ_=\nCHOKAQ_JOB_ID=1\nCHOKAQ_TEST_DSN=x\nchokaq_queues=a\n=\nCHOKAQ_QUEUES", "--log-level=\xff\ufeff"},
 		{"CHOKAQ_PREFETCH=-0\nCHOKAQ_COMPLETION_DELAY=0\nCHOKAQ_POLL_INTERVAL_MIN=1µs", "--recovery-enabled=maybe"},
-		{"CHOKAQ_QUEUES=,,\nCHOKAQ_QUEUES=שלום \nCHOKAQ_HEALTH_ADDR=${HOME}", "--queues=\xed\xa0\xbd"},
+		{"CHOKAQ_QUEUES=,,\nCHOKAQ_QUEUES=שלום \nCHOKAQ_ADMIN_ADDR=${HOME}", "--queues=\xed\xa0\xbd"},
 	} {
 		f.Add(seed[0], seed[1], "sqlserver://sa:Pa55%word$1@host:1433?database=shop")
 	}

@@ -29,8 +29,10 @@ type Worker struct {
 	HandlersFile string `env:"HANDLERS_FILE, overwrite" help:"YAML file of handlers, programs and HTTP endpoints (deploy/handlers.example.yaml shows every field); beside --handler"`
 	// ProgramKillAfter is how long a canceled program has after SIGTERM.
 	ProgramKillAfter time.Duration `env:"PROGRAM_KILL_AFTER, overwrite" help:"how long a canceled program has between SIGTERM and SIGKILL (default: three fifths of the cancellation period)"`
-	// HealthAddr serves /ready and /live.
-	HealthAddr string `env:"HEALTH_ADDR, overwrite" help:"address on which to serve /ready and /live over HTTP, such as :8080 (default: none)"`
+	// AdminAddr serves /livez, /readyz and /metrics.
+	AdminAddr string `env:"ADMIN_ADDR, overwrite" help:"address on which to serve /livez, /readyz and /metrics over HTTP, such as :8080 (default: none)"`
+	// AdminPprof serves /debug/pprof/ there too.
+	AdminPprof bool `env:"ADMIN_PPROF, overwrite" help:"serve Go's profiles at /debug/pprof/ of the admin address; they tell much about the process (default false)"`
 }
 
 // Lines is a setting of several values that may hold commas: one a line in a variable, one a flag.
