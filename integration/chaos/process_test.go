@@ -26,6 +26,7 @@ type process struct {
 	killed  bool
 	frozen  bool
 	input   io.Writer
+	steps   int       // of its clock; once ended
 	asked   time.Time // when SIGTERM was sent
 	stopped time.Time // when it said that Run has returned; once ended
 }
@@ -68,8 +69,11 @@ func (r *round) startWorker() *process {
 			if err != nil {
 				break
 			}
-			if strings.TrimSpace(line) == stoppedLine {
+			switch word, _, _ := strings.Cut(strings.TrimSpace(line), " "); word {
+			case stoppedLine:
 				w.stopped = time.Now()
+			case "stepped":
+				w.steps++
 			}
 		}
 		err := w.command.Wait()
