@@ -345,7 +345,7 @@ func (s *subject) live(p point, d time.Duration, stopped bool) {
 	id, restore := p.begin(s)
 	began := s.clock.Monotonic()
 	calls, lines := s.worker.procedures.calls.Load(), len(s.logs.All())
-	for step := min(max(d/100, 10*time.Millisecond), 15*time.Second); s.clock.Monotonic()-began < d; {
+	for step := min(max(d/100, 10*time.Millisecond), 30*time.Second); s.clock.Monotonic()-began < d; {
 		s.clock.Advance(step)
 		s.yield()
 	}
@@ -454,7 +454,7 @@ func (s *subject) ended(asked time.Duration, names string) {
 	if asked == 0 {
 		asked = s.clock.Monotonic()
 	}
-	const step = 100 * time.Millisecond
+	const step = 500 * time.Millisecond
 	s.pass("the worker has ended", step, func() bool { return len(s.result) == 1 })
 	took := s.clock.Monotonic() - asked
 	err := <-s.result
@@ -492,7 +492,7 @@ func TestOutagesDuringAStop(t *testing.T) {
 			s.release <- nil
 			began := s.clock.Monotonic()
 			for s.clock.Monotonic()-began < d && len(s.result) == 0 {
-				s.clock.Advance(100 * time.Millisecond)
+				s.clock.Advance(500 * time.Millisecond)
 				s.yield()
 			}
 			if s.clock.Monotonic()-began >= d {
@@ -522,7 +522,7 @@ func TestAnOutageInWhichRecoveryTakesTheJob(t *testing.T) {
 				s.release <- nil
 			}
 			for began := s.clock.Monotonic(); s.clock.Monotonic()-began < time.Hour; {
-				s.clock.Advance(15 * time.Second)
+				s.clock.Advance(30 * time.Second)
 				s.yield()
 				var moved int64
 				if err := s.pool.QueryRow("chokaq.RescueZombieJobs").Scan(&moved); err != nil {
