@@ -83,7 +83,6 @@ type subject struct {
 	release chan error     // what the handler returns
 	cause   chan error     // why its context ended
 	lostAt  *time.Duration // monotonic; when it was told
-	lostMu  sync.Mutex
 	ran     int
 
 	rules    []*fault.Active
