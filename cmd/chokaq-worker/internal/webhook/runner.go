@@ -17,6 +17,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/chokaq/chokaq/driver"
 )
 
@@ -71,6 +74,10 @@ func (r *Runner) Run(ctx context.Context, job driver.JobInfo) error {
 		request.Header.Set("User-Agent", "chokaq-worker/"+r.Version)
 	}
 	setJob(request.Header, job)
+	if trace.SpanContextFromContext(ctx).IsValid() { // the worker traces: the request belongs to the span of the attempt, which is linked to the producer's
+		request.Header.Del("Tracestate")
+		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(request.Header))
+	}
 
 	response, err := r.Client.Do(request)
 	if err != nil {

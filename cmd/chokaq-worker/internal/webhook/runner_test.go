@@ -19,6 +19,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
 	"github.com/chokaq/chokaq/driver"
@@ -108,6 +109,21 @@ func TestTraceContextIsChecked(t *testing.T) {
 				t.Errorf("%s: %s is %q", headers, name, values)
 			}
 		}
+	}
+}
+
+// Where the worker traces, the request belongs to the span of the attempt, and not to that of the producer.
+func TestTheAttemptsSpanIsSent(t *testing.T) {
+	var parent, state string
+	server := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		parent, state = r.Header.Get("Traceparent"), r.Header.Get("Tracestate")
+	})
+	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	if err := newRunner(t, server.URL, nil).Run(trace.ContextWithSpanContext(t.Context(), span), job); err != nil {
+		t.Fatal(err)
+	}
+	if parent != "00-01000000000000000000000000000000-0200000000000000-01" || state != "" {
+		t.Errorf("%q, %q", parent, state)
 	}
 }
 
