@@ -153,6 +153,51 @@ func TestASaturatedTypeIsLeftOutOfClaims(t *testing.T) {
 	}
 }
 
+// Rows beyond their limits do not make claims wait for more room than there can be.
+func TestRowsAsideDoNotDelayClaims(t *testing.T) {
+	a := newAdmission(4, 8)
+	slow, quick := &registeredHandler{concurrency: 1}, &registeredHandler{}
+	a.limit(slow, 1)
+	for range 5 { // one runs, four are aside
+		job := &heldJob{handler: slow}
+		a.arrive(job)
+		a.admit(job)
+	}
+	a.arrive(&heldJob{handler: quick})
+	a.arrive(&heldJob{handler: quick})
+	if most, leftOut := a.room(); most != 2 || !leftOut[slow] {
+		t.Errorf("with half of what is left free: %d, left out %v", most, leftOut)
+	}
+	a.arrive(&heldJob{handler: quick})
+	if most, _ := a.room(); most != 0 {
+		t.Errorf("with less than half of what is left free: %d", most)
+	}
+}
+
+// While no slot is free nothing is taken from the prefetch channel.
+func TestNothingIsTakenWithoutASlot(t *testing.T) {
+	w, _, _ := newTestWorker(t, WorkerConfig{Handlers: 1, Prefetch: 4})
+	h := &registeredHandler{}
+	running, waiting := &heldJob{handler: h}, &heldJob{handler: h}
+	for _, job := range []*heldJob{running, waiting} {
+		w.admission.arrive(job)
+	}
+	w.admission.admit(running)
+	w.prefetch <- waiting
+	got := make(chan *heldJob, 1)
+	go func() { got <- w.processor.await(t.Context()) }()
+	for range 3 { // it looks, and looks again
+		w.admission.changed <- struct{}{}
+	}
+	if len(w.prefetch) != 1 {
+		t.Error("a row was taken with no slot free")
+	}
+	w.admission.leave(running)
+	if job := <-got; job != waiting {
+		t.Errorf("got %v", job)
+	}
+}
+
 // When everything is left out, the claimer waits without asking the database, until something has returned.
 func TestNothingToClaimIsNoBusyLoop(t *testing.T) {
 	w, manual, _ := newTestWorker(t, WorkerConfig{Handlers: 4, Prefetch: 8})

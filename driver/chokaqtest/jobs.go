@@ -31,7 +31,7 @@ type Job struct {
 	State          State
 	Priority       int
 	Attempt        int // attempts started so far
-	MaxAttempts    int // as it was enqueued
+	MaxAttempts    int // as it was enqueued, or, once an attempt has failed, as driver.MaxAttempts of its type says
 	EnqueuedAt     time.Time
 	DueAt          time.Time // compare it with Queue.Now: of a retry, the end of the delay
 	IdempotencyKey string

@@ -76,6 +76,9 @@ func TestOutcomes(t *testing.T) {
 	if job := q.RequireState(ids["at midnight"], chokaqtest.Pending); !job.DueAt.Equal(noon.Add(12 * time.Hour)) {
 		t.Error(job)
 	}
+	if job := q.RequireState(ids["few attempts"], chokaqtest.Pending); job.Error != "attempt 1 of 2" || !job.DueAt.Equal(noon.Add(time.Minute)) {
+		t.Error(job)
+	}
 	if job := q.RequireState(ids["unknown"], chokaqtest.Pending); job.Attempt != 0 {
 		t.Errorf("a type that nobody knows was attempted: %v", job)
 	}
