@@ -55,6 +55,8 @@ type actor struct {
 	conn *sql.Conn
 	rng  *rand.Rand
 	id   uuid.UUID // of the worker, if it is one
+	// heart is the worker's other session: heartbeats name the same jobs as starts and outcomes do, at the same time.
+	heart *actor
 }
 
 // call calls a procedure; an error with one of the numbers allowed is an answer like any other. Everything else that goes wrong ends the test.
@@ -128,17 +130,25 @@ func (a *actor) work() {
 	for _, r := range a.call("chokaq.ClaimJobs", nil, sql.Named("WorkerId", guid(a.id)), sql.Named("ClaimToken", guid(token)), sql.Named("Queues", queues), sql.Named("MaxJobs", 1+a.rng.IntN(12))) {
 		all = append(all, map[string]any{"id": r["JobId"], "token": token.String(), "final": a.rng.IntN(2) == 0})
 	}
-	a.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	part := func() sql.NamedArg {
-		text, _ := json.Marshal(all[:a.rng.IntN(len(all)+1)])
-		if string(text) == "null" {
-			text = []byte("[]")
+	// Some of them, in any order.
+	partFor := func(rng *rand.Rand) sql.NamedArg {
+		some := make([]map[string]any, 0, len(all))
+		for _, i := range rng.Perm(len(all))[:rng.IntN(len(all)+1)] {
+			some = append(some, all[i])
 		}
+		text, _ := json.Marshal(some)
 		return sql.Named("Jobs", string(text))
 	}
+	part := func() sql.NamedArg { return partFor(a.rng) }
 	worker := sql.Named("WorkerId", guid(a.id))
+	var beating sync.WaitGroup
+	defer beating.Wait()
+	beating.Go(func() {
+		for range 4 {
+			a.heart.call("chokaq.HeartbeatJobs", nil, worker, partFor(a.heart.rng))
+		}
+	})
 	a.noteResults(a.call("chokaq.StartJobs", nil, part()))
-	a.call("chokaq.HeartbeatJobs", nil, worker, part())
 	// The two may name the same jobs: the first wins, and the other hears that it has lost.
 	a.noteResults(a.call("chokaq.CompleteJobs", nil, part()))
 	a.noteResults(a.call("chokaq.FailJobs", nil, part()))
@@ -265,26 +275,33 @@ func contend(t *testing.T, d *database, duration time.Duration, seed uint64) {
 		}
 		connector.SessionInitSQL = "SET TRANSACTION ISOLATION LEVEL " + level
 		pool := sql.OpenDB(connector)
-		defer pool.Close()
+		t.Cleanup(func() { pool.Close() })
 		pools = append(pools, pool)
 	}
 	var wg sync.WaitGroup
 	begin, stop := make(chan struct{}), make(chan struct{})
 	sessions := 0
+	newActor := func() *actor {
+		conn, err := pools[sessions%len(pools)].Conn(t.Context())
+		if err != nil {
+			close(stop)
+			close(begin)
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		sessions++
+		return &actor{contention: c, conn: conn, rng: rand.New(rand.NewPCG(seed, uint64(sessions)))}
+	}
 	for _, group := range []struct {
-		n   int
-		act func(*actor)
-	}{{45, (*actor).produce}, {110, (*actor).work}, {33, (*actor).operate}, {6, (*actor).recover}, {6, (*actor).watch}} {
+		n    int
+		act  func(*actor)
+		work bool
+	}{{45, (*actor).produce, false}, {55, (*actor).work, true}, {33, (*actor).operate, false}, {6, (*actor).recover, false}, {6, (*actor).watch, false}} {
 		for range group.n {
-			conn, err := pools[sessions%len(pools)].Conn(t.Context())
-			if err != nil {
-				close(stop)
-				close(begin)
-				t.Fatal(err)
+			a := newActor()
+			if group.work {
+				a.id, a.heart = registered(t, d, "a", "b", "limited"), newActor()
 			}
-			defer conn.Close()
-			a := &actor{c, conn, rand.New(rand.NewPCG(seed, uint64(sessions))), registered(t, d, "a", "b", "limited")}
-			sessions++
 			wg.Go(func() {
 				<-begin
 				for !a.failed() {
@@ -300,6 +317,11 @@ func contend(t *testing.T, d *database, duration time.Duration, seed uint64) {
 	}
 	close(begin)
 	<-time.After(duration)
+	eventually(t, "something has completed, died and been requeued, or has failed", func() bool { // on a slow machine that may take longer
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.ended) > 0 && c.deaths > 0 && c.requeued > 0 || len(c.failures) > 0
+	})
 	close(stop)
 	wg.Wait()
 
