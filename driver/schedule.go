@@ -107,3 +107,21 @@ func (s schedule) last(first, now time.Time) time.Time {
 		first = following
 	}
 }
+
+// NextTicks computes the next n ticks of a recurring job after a moment; fewer when there are no more. The error says what is wrong with the expression or the
+// time zone.
+func NextTicks(expression, timeZone string, after time.Time, n int) ([]time.Time, error) {
+	s, err := parseSchedule(expression, timeZone)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidArgument, err)
+	}
+	var ticks []time.Time
+	for len(ticks) < n {
+		after = s.next(after)
+		if after.IsZero() {
+			break
+		}
+		ticks = append(ticks, after.In(s.zone))
+	}
+	return ticks, nil
+}

@@ -19,6 +19,8 @@ const (
 	statusWorkRemains = 3
 	statusSchema      = 4
 	statusDatabase    = 5
+	statusWarnings    = 6
+	statusFindings    = 7
 	statusInterrupted = 130
 )
 
@@ -29,6 +31,8 @@ const statusHelp = `Exit statuses:
   3    run: something was left to recovery; the log names it
   4    the database schema does not fit this program; the message says what to run
   5    the database cannot be reached, or refused the login or the right
+  6    doctor: it has warnings
+  7    doctor: it has found errors
   130  interrupted: a second signal to run, or a signal to a command that had not finished`
 
 // usageError is an error in how the program was called.

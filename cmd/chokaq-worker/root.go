@@ -74,7 +74,7 @@ See docs/cli.md and docs/configuration.md.
 	config.Bind(root.PersistentFlags(), &config.Connection{})
 	root.AddCommand(
 		a.runCommand(), a.migrateCommand(), a.agentJobsCommand(), a.enqueueCommand(), a.cancelCommand(), a.deadCommand(), a.queueCommand(),
-		a.settingsCommand(), a.workersCommand(), a.recoverCommand(), a.statusCommand(), a.devCommand(), a.demoCommand(),
+		a.settingsCommand(), a.workersCommand(), a.recoverCommand(), a.statusCommand(), a.doctorCommand(), a.devCommand(), a.demoCommand(),
 		a.demoWorkerCommand(), a.versionCommand(),
 	)
 	layOutHelp(root)

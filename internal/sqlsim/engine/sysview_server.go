@@ -24,7 +24,7 @@ func init() {
 				state, stateDesc, collation = 2, "RECOVERING", nil
 			}
 			on := func(name string) bool { return strings.EqualFold(db.options[name], "ON") }
-			add(db.name, db.id, nil, []byte{1}, db.created, db.compat, collation, access, db.single, false, false, false, state, stateDesc, false, false, snap, snapDesc, db.rcsi, model, db.recovery, 2, "CHECKSUM", true, true,
+			add(db.name, db.id, nil, []byte{1}, db.created, db.compat, collation, access, db.single, false, on("AUTO_CLOSE"), on("AUTO_SHRINK"), state, stateDesc, false, false, snap, snapDesc, db.rcsi, model, db.recovery, 2, "CHECKSUM", true, true,
 				on("ANSI_NULLS"), on("ANSI_PADDING"), on("ANSI_WARNINGS"), on("ARITHABORT"), on("CONCAT_NULL_YIELDS_NULL"), on("NUMERIC_ROUNDABORT"), on("QUOTED_IDENTIFIER"), false, db.trust, false, false, false, 0, "NOTHING", false, on("QUERY_STORE"), 0, "NONE", 0, "DISABLED", on("ACCELERATED_DATABASE_RECOVERY"), false, nil, nil)
 		}
 	})

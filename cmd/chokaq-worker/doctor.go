@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/config"
+	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/doctor"
+	"github.com/chokaq/chokaq/db"
+	"github.com/chokaq/chokaq/driver"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "doctor", Short: "Look at everything, and say what is wrong and what to do", Args: cobra.NoArgs,
+		Long: `Connects and checks: the connection and its encryption, the server's version, the schema, the rights of this login, options of the database, the clocks, SQL Server
+Agent's jobs, whether recovery runs, settings that contradict each other, workers that are gone, stops that were cut short, queues that wait, job types that nobody knows, dead
+jobs, the grace period against how long handlers run, recurring jobs. It reads the settings of a worker from this environment (CHOKAQ_...), and changes nothing.
+
+Best with a login whose user is in chokaq_monitor and chokaq_worker; what it may not see it says. Exit status: 0 fine (also with notes), 6 warnings, 7 errors,
+5 when the database cannot be reached.`,
+		Example: "  chokaq-worker doctor\n  chokaq-worker doctor --json | jq '.[] | select(.status != \"ok\")'",
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error { return interrupted(c.Context(), a.doctor(c)) }
+	return c
+}
+
+func (a *app) doctor(c *cobra.Command) (err error) {
+	var settings config.Worker
+	faults := config.Load(a.environ, c.Flags(), &settings)
+	if err := settings.CheckDSN(); err != nil {
+		faults = append(faults, err)
+	}
+	if err := config.Faults(faults); err != nil {
+		return err
+	}
+	client, err := driver.Open(settings.DSN)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	patient := &doctor.Patient{
+		DB: client.DB(), DSN: settings.DSN, Worker: settings.WorkerConfig, Check: client.Check,
+		Agent: func(ctx context.Context) ([]doctor.AgentJob, error) {
+			jobs, err := (db.Installer{DSN: settings.DSN}).AgentStatus(ctx)
+			var all []doctor.AgentJob
+			for _, j := range jobs {
+				all = append(all, doctor.AgentJob(j))
+			}
+			return all, err
+		},
+	}
+	findings := []doctor.Finding{}
+	worst := doctor.Examine(c.Context(), patient, func(f doctor.Finding) {
+		findings = append(findings, f)
+		if !a.json {
+			a.printFinding(f)
+		}
+	})
+	if c.Context().Err() != nil {
+		return context.Cause(c.Context())
+	}
+	if a.json {
+		if err := a.printJSON(findings); err != nil {
+			return err
+		}
+	} else {
+		counts := make(map[doctor.Severity]int)
+		for _, f := range findings {
+			counts[f.Severity]++
+		}
+		fmt.Fprintf(a.stdout, "\n%d ok, %d notes, %d unknown, %d warnings, %d errors\n", counts[doctor.OK], counts[doctor.Note], counts[doctor.Unknown], counts[doctor.Warning], counts[doctor.Error])
+	}
+	switch {
+	case len(findings) == 1: // the database could not be reached
+		return silentError(statusDatabase)
+	case worst == doctor.Error:
+		return silentError(statusFindings)
+	case worst == doctor.Warning:
+		return silentError(statusWarnings)
+	}
+	return nil
+}
+
+// printFinding writes a finding in lines of at most 80 columns: what was found, and below it what to do.
+func (a *app) printFinding(f doctor.Finding) {
+	const indent = 25
+	paint := func(s string) string { return s }
+	if a.colorful(a.stdout) {
+		paint = map[doctor.Severity]func(string) string{
+			doctor.OK: func(s string) string { return text.FgGreen.Sprint(s) }, doctor.Note: func(s string) string { return s }, doctor.Unknown: func(s string) string { return text.FgBlue.Sprint(s) },
+			doctor.Warning: func(s string) string { return text.FgYellow.Sprint(s) }, doctor.Error: func(s string) string { return text.FgRed.Sprint(s) },
+		}[f.Severity]
+	}
+	lines := strings.Split(text.WrapSoft(printable(f.Found), 80-indent), "\n")
+	if f.Do != "" {
+		lines = append(lines, strings.Split(text.WrapSoft("-> "+printable(f.Do), 80-indent), "\n")...)
+	}
+	for i, line := range lines {
+		head := strings.Repeat(" ", indent)
+		if i == 0 {
+			head = paint(fmt.Sprintf("%-8s", f.Severity)) + fmt.Sprintf(" %-15s ", f.Check)
+		}
+		fmt.Fprintln(a.stdout, strings.TrimRight(head+line, " "))
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// diagnosis is the worst status of each check.
+func diagnosis(t *testing.T, r result) map[string]string {
+	t.Helper()
+	severity := map[string]int{"ok": 0, "note": 1, "unknown": 2, "warning": 3, "error": 4}
+	worst := make(map[string]string)
+	for _, f := range r.list(t) {
+		check, status := f["check"].(string), f["status"].(string)
+		if before, there := worst[check]; !there || severity[status] > severity[before] {
+			worst[check] = status
+		}
+	}
+	return worst
+}
+
+func TestDoctorOfAHealthyInstallation(t *testing.T) {
+	t.Parallel()
+	_, dsn := newQueue(t)
+	call(t, dsn, "agent-jobs", "install").want(t, 0)
+	call(t, dsn, "recover").want(t, 0)
+	r := call(t, dsn, "doctor", "--json").want(t, 0)
+	for check, status := range diagnosis(t, r) {
+		if want := map[string]string{"connection": "note", "rights": "note", "workers": "note"}[check]; status != want && !(want == "" && status == "ok") {
+			t.Errorf("%s: %s in %s", check, status, r.stdout)
+		}
+	}
+	text := call(t, dsn, "doctor").want(t, 0, "3 notes, 0 unknown, 0 warnings, 0 errors")
+	for line := range strings.Lines(text.stdout) {
+		if len([]rune(strings.TrimRight(line, "\n"))) > 80 {
+			t.Errorf("wider than 80 columns: %s", line)
+		}
+	}
+}
+
+func TestDoctorFindsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	_, dsn := newQueue(t)
+	for _, c := range []struct {
+		name, sql string
+		status    int
+		check     string
+		want      string
+		says      []string
+	}{
+		{"no Agent jobs", "SELECT 1", 6, "agent", "warning", []string{"agent-jobs install"}},
+		{"recovery does not run", "UPDATE chokaq.SchemaObjects SET AppliedAt = DATEADD(HOUR, -1, AppliedAt)", 7, "recovery", "error", []string{"ResetFetchedJobs has not run for 5m0s", "chokaq-worker recover"}},
+		{"nobody knows the type", "EXEC chokaq.EnqueueJob @Queue = N'mail', @JobType = N'unheard of'", 6, "job types", "warning", []string{"unheard of in queue mail"}},
+		{"a paused queue with work", "EXEC chokaq.PauseQueue @Queue = N'mail'", 6, "queues", "warning", []string{"queue resume"}},
+		{"a worker is gone", `INSERT INTO chokaq.Workers (WorkerId, HostName, ProcessId, Version, Queues, Handlers, Prefetch, State, LoginName, StartedAt, HeartbeatAt, StateAt)
+SELECT NEWID(), N'h', 1, N'1', N'["q"]', 1, 1, 'running', N'x', t.At, t.At, t.At FROM (SELECT DATEADD(HOUR, -1, SYSUTCDATETIME()) AS At) AS t`, 6, "workers", "warning", []string{"stops --outcome gone"}},
+		{"a stop was cut short", `INSERT INTO chokaq.WorkerStops (WorkerId, HostName, ProcessId, Version, Queues, DrainingAt) VALUES (NEWID(), N'h', 1, N'1', N'[]', DATEADD(HOUR, -1, SYSUTCDATETIME()))`, 6, "stops", "warning",
+			[]string{"terminationGracePeriodSeconds", "above 40s"}},
+		{"a recurring job that cannot be read", "EXEC chokaq.SetRecurringJob @Name = N'r', @Cron = N'99 * * * *', @Queue = N'q', @JobType = N't'", 7, "recurring jobs", "error", []string{"r cannot be read"}},
+		{"AUTO_CLOSE", "ALTER DATABASE CURRENT SET AUTO_CLOSE ON", 6, "database", "warning", []string{"AUTO_CLOSE OFF"}},
+	} {
+		exec1(t, dsn, c.sql)
+		r := call(t, dsn, "doctor", "--json")
+		if got := diagnosis(t, r)[c.check]; got != c.want || r.status < c.status {
+			t.Errorf("%s: %s says %s, status %d\n%s", c.name, c.check, got, r.status, r.stdout)
+		}
+		for _, part := range c.says {
+			if !strings.Contains(r.stdout, part) {
+				t.Errorf("%s: no %q in\n%s", c.name, part, r.stdout)
+			}
+		}
+	}
+	// Agent's jobs, one after the other.
+	call(t, dsn, "agent-jobs", "install").want(t, 0)
+	if got := diagnosis(t, call(t, dsn, "doctor", "--json"))["agent"]; got != "ok" {
+		t.Errorf("installed: %s", got)
+	}
+	exec1(t, dsn, "DECLARE @Name sysname = (SELECT MIN(j.name) FROM msdb.dbo.sysjobs AS j WHERE j.name LIKE N'ChokaQ rescue%'); EXEC msdb.dbo.sp_update_job @job_name = @Name, @enabled = 0")
+	if r := call(t, dsn, "doctor", "--json"); diagnosis(t, r)["agent"] != "error" || !strings.Contains(r.stdout, "is disabled") {
+		t.Errorf("a disabled job: %s", r.stdout)
+	}
+}
+
+func TestDoctorOfSettings(t *testing.T) {
+	t.Parallel()
+	_, dsn := newQueue(t)
+	r := callWith(t, "", []string{"CHOKAQ_DSN=" + dsn, "CHOKAQ_HEARTBEAT_INTERVAL=10m"}, "doctor", "--json")
+	if r.status != 7 || diagnosis(t, r)["settings"] != "error" || !strings.Contains(r.stdout, "3m20s or less") {
+		t.Errorf("status %d: %s", r.status, r.stdout)
+	}
+	// Handlers of ten minutes, and a grace period of 30 seconds.
+	exec1(t, dsn, `INSERT INTO chokaq.JobsArchive (JobId, Queue, JobType, Priority, DueAt, Attempt, MaxAttempts, RequeueCount, StartedAt, FinishedAt, EnqueuedAt, EnqueuedBy, Payload)
+SELECT n.[value], N'q', N'long', 5, SYSUTCDATETIME(), 1, 1, 0, DATEADD(SECOND, -600, SYSUTCDATETIME()), SYSUTCDATETIME(), SYSUTCDATETIME(), N'x', N'{}'
+FROM (SELECT TOP (300) 900000 + ROW_NUMBER() OVER (ORDER BY a.object_id) AS [value] FROM sys.all_objects AS a CROSS JOIN sys.all_objects AS b) AS n`)
+	if r := call(t, dsn, "doctor", "--json"); diagnosis(t, r)["grace period"] != "warning" || !strings.Contains(r.stdout, "chokaq-worker advise") {
+		t.Errorf("%s", r.stdout)
+	}
+}
+
+// A login that may see little is told so, check by check, and the others go on.
+func TestDoctorWithFewRights(t *testing.T) {
+	t.Parallel()
+	server, dsn := newQueue(t)
+	exec1(t, dsn, "CREATE LOGIN few WITH PASSWORD = N'Work-1234'; CREATE USER few FOR LOGIN few")
+	few := server.DSNFor("shop", "few", "Work-1234")
+	if r := call(t, few, "doctor", "--json"); r.status != 7 || diagnosis(t, r)["rights"] != "error" || diagnosis(t, r)["clock"] != "ok" {
+		t.Errorf("no role: %d %s", r.status, r.stdout)
+	}
+	exec1(t, dsn, "ALTER ROLE chokaq_monitor ADD MEMBER few")
+	r := call(t, few, "doctor", "--json")
+	if got := diagnosis(t, r); got["rights"] != "ok" || got["agent"] != "unknown" || got["workers"] != "note" || r.status == 7 {
+		t.Errorf("a monitor: %d %s", r.status, r.stdout)
+	}
+}
+
+func TestDoctorWithoutTheDatabase(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	r := call(t, "sqlserver://x:y-secret@127.0.0.1:1?database=none", "doctor").want(t, 5, "cannot be reached")
+	if strings.Contains(r.stdout+r.stderr, "y-secret") {
+		t.Error("the password is shown")
+	}
+	if time.Since(began) > time.Minute {
+		t.Error("it took more than a minute")
+	}
+}
