@@ -81,7 +81,7 @@ func (m model) search(code func(*state) code, visit func(*state)) (f found) {
 	return f
 }
 
-// history names the steps that lead to a state. Where a name fits several workers or jobs, the state reached last is printed by search's caller.
+// history names the steps that lead to a state; which worker or job each is about is not said, since numbers may change from state to state.
 func (m model) history(code func(*state) code, k *known, at uint32) string {
 	var names []string
 	for at != 0 {
