@@ -27,6 +27,9 @@
 //	})
 //	err = worker.Run(ctx)
 //
+// A worker claims only jobs of the types that it has handlers for; [HandleAny] is a handler for all others. [Worker.Use] wraps handlers in
+// middleware. Package chokaqtest lets an application's own tests run its handlers with no SQL Server.
+//
 // # Delivery
 //
 // At least once. A job that has been fetched and not started has run no user code and
