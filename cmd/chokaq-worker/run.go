@@ -48,7 +48,7 @@ its programs. See docs/shutdown.md.
 		Example: `  export CHOKAQ_DSN='sqlserver://shop_worker:secret@db1:1433?database=shop'
   chokaq-worker run --queues mail,default --handler 'send_email[timeout=1m]=/usr/bin/mailer --to-stdin'`,
 	}
-	config.Bind(c.Flags(), &config.Worker{}, "dsn") // every command has that one
+	config.Bind(c.Flags(), &config.Worker{}, "dsn", "dsn-file") // every command has these
 	check := c.Flags().Bool("check", false, "validate the settings and handlers, print what would be run, and run nothing")
 	c.RunE = func(c *cobra.Command, _ []string) error { return a.run(c, *check) }
 	return c
@@ -108,7 +108,9 @@ func (a *app) run(c *cobra.Command, check bool) (err error) {
 		}
 		defer port.stop()
 	}
+	stopTelling := a.tellSystemd(c.Context(), worker, logger)
 	err = worker.Run(c.Context())
+	stopTelling()
 	if errors.Is(err, driver.ErrConfig) {
 		return config.Faults(config.Translate(err))
 	}

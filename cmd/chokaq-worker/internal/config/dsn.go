@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/microsoft/go-mssqldb/msdsn"
 )
@@ -21,6 +23,26 @@ func (c Connection) CheckDSN() error {
 		return fmt.Errorf("%s: cannot be parsed (is every special character of the password percent-encoded?); accepted: %s", s, dsnForm)
 	case parsed.Database == "":
 		return fmt.Errorf("%s: names no database; accepted: %s", s, dsnForm)
+	}
+	return nil
+}
+
+// readDSNFile takes the data source name from its file, unless the flag --dsn has overridden it.
+func (c *Connection) readDSNFile(overridden bool) error {
+	if c.DSNFile == "" || overridden {
+		return nil
+	}
+	s := settingsOf(c)
+	if c.DSN != "" {
+		return fmt.Errorf("%s: %s is set, too; accepted: one of the two", s[1], s[0])
+	}
+	text, err := os.ReadFile(c.DSNFile)
+	if err != nil {
+		return fmt.Errorf("%s: %w; accepted: a file that holds %s", s[1], err, dsnForm)
+	}
+	c.DSN = strings.TrimSpace(string(text))
+	if c.DSN == "" {
+		return fmt.Errorf("%s: %s is empty; accepted: a file that holds %s", s[1], c.DSNFile, dsnForm)
 	}
 	return nil
 }

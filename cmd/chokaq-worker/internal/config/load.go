@@ -39,6 +39,12 @@ func Load(environ []string, flags *pflag.FlagSet, target any) []error {
 			faults = append(faults, err)
 		}
 	}
+	if c, ok := target.(interface{ readDSNFile(overridden bool) error }); ok {
+		_, overridden := fromFlag(flags, settingsOf(&Connection{})[0])
+		if err := c.readDSNFile(overridden); err != nil {
+			faults = append(faults, err)
+		}
+	}
 	return faults
 }
 
