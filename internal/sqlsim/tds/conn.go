@@ -37,6 +37,8 @@ type conn struct {
 	mu        sync.Mutex
 	running   context.CancelCauseFunc // of the request; nil between requests
 	attention bool                    // arrived for the request that runs
+	handed    int                     // messages read and not answered
+	early     bool                    // an attention arrived for a message that was handed over and has not begun
 }
 
 var (
@@ -100,14 +102,22 @@ func (c *conn) read(messages chan<- message) {
 		if m.typ == packetAttention {
 			c.server.attentions.Add(1)
 			c.mu.Lock()
-			if c.running != nil {
+			switch {
+			case c.running != nil:
 				c.attention = true
 				c.running(errAttention)
+				c.mu.Unlock()
+				continue
+			case c.handed > 0: // it overtakes the beginning of its request
+				c.early = true
 				c.mu.Unlock()
 				continue
 			}
 			c.mu.Unlock()
 		}
+		c.mu.Lock()
+		c.handed++
+		c.mu.Unlock()
 		select {
 		case messages <- m:
 		case <-c.ctx.Done():
@@ -292,7 +302,10 @@ func (c *conn) logIn(m message) error {
 		return err
 	}
 	c.session = session
-	session.OnKill(func() { c.nc.Close() })
+	session.OnKill(func() {
+		c.cancel(errGone)
+		c.nc.Close()
+	})
 	c.server.logins.Add(1)
 	c.welcome()
 	if err := c.resp.out.end(); err != nil {
@@ -355,18 +368,29 @@ func (c *conn) silence() error {
 // handle answers one message. An error ends the connection.
 func (c *conn) handle(m message) error {
 	r := &c.resp
-	if m.typ == packetAttention { // for a request whose answer had gone out already
+	acknowledge := func() error {
 		r.rpc = false
 		r.finish(true, false)
 		return r.out.end()
 	}
-	if m.status&statusIgnore != 0 {
-		return nil // the client thought better of it; its attention follows
+	if m.typ == packetAttention { // for a request whose answer had gone out already
+		c.handled()
+		return acknowledge()
+	}
+	if m.status&statusIgnore != 0 { // the client thought better of it; its attention follows
+		if c.handled() {
+			return acknowledge()
+		}
+		return nil
 	}
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	c.mu.Lock()
-	c.running, c.attention = cancel, false
+	c.running, c.attention = cancel, c.early
+	if c.early {
+		cancel(errAttention)
+	}
+	c.early = false
 	c.mu.Unlock()
 
 	r.rpc = m.typ == packetRPC
@@ -375,6 +399,7 @@ func (c *conn) handle(m message) error {
 	c.mu.Lock()
 	attention := c.attention
 	c.running, c.attention = nil, false
+	c.handed-- // from here on an attention is for an answer that has gone out
 	c.mu.Unlock()
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
@@ -401,6 +426,15 @@ func (c *conn) handle(m message) error {
 		return errors.New("tds: a fatal error ended the session")
 	}
 	return nil
+}
+
+// handled counts a message that was handed over and not run as answered, and reports whether an attention had come for it before it began.
+func (c *conn) handled() (attention bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handed--
+	attention, c.early = c.early, false
+	return attention
 }
 
 // run does what the message asks for. What it returns and is a *value.Error is sent.

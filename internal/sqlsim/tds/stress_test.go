@@ -4,13 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"math/rand/v2"
+	"net"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	mssql "github.com/microsoft/go-mssqldb"
+
 	"github.com/chokaq/chokaq/internal/sqlsim/engine"
+	"github.com/chokaq/chokaq/internal/sqlsim/fault"
 )
 
 // TestRandomCancellations cancels requests at any moment, from before they are sent to
@@ -64,4 +68,56 @@ func TestRandomCancellations(t *testing.T) {
 	}
 	wg.Wait()
 	t.Logf("%d answered, %d canceled, %+v", answered.Load(), canceled.Load(), server.Counters())
+}
+
+// eager is a client's connection that calls sent with the type of each packet.
+type eager struct {
+	net.Conn
+	sent func(packet byte)
+}
+
+func (e eager) Write(p []byte) (int, error) {
+	n, err := e.Conn.Write(p)
+	e.sent(p[0])
+	return n, err
+}
+
+type eagerDialer struct{ sent func(net.Conn, byte) }
+
+func (d eagerDialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	nc, err := new(net.Dialer).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return eager{nc, func(packet byte) { d.sent(nc, packet) }}, nil
+}
+
+// An attention that comes on the heels of its request, before that has begun, is for that request: it must not hold up the end of the connection
+// when the request is one that never answers.
+func TestAnAttentionOnTheHeelsOfItsRequest(t *testing.T) {
+	in := fault.New()
+	b := &scripted{batch: func(ctx context.Context, _ *scriptedSession, _ string, _ engine.Sink) error { return ctx.Err() }}
+	_, addr := start(t, b, Options{Faults: in}) // whose end waits for every connection's
+	in.Add(fault.Rule{Text: "WAITFOR x", Silent: true})
+	for range 300 {
+		ctx, cancel := context.WithCancel(t.Context())
+		connector, err := mssql.NewConnector("sqlserver://sa:Sesame1!@" + addr + "?database=chokaq&encrypt=disable&disableretry=true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		connector.Dialer = eagerDialer{func(nc net.Conn, packet byte) {
+			switch packet {
+			case packetBatch:
+				cancel()
+			case packetAttention:
+				nc.Close()
+			}
+		}}
+		db := sql.OpenDB(connector)
+		if _, err := db.ExecContext(ctx, "WAITFOR x"); err == nil {
+			t.Error("an answer out of the black hole")
+		}
+		db.Close()
+		cancel()
+	}
 }
