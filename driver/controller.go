@@ -117,14 +117,16 @@ func (p *procedures) control(ctx context.Context, w *Worker) (control, error) {
 	if err != nil {
 		return c, err
 	}
-	c.queues, err = query(ctx, p, queueDepths, func(rows *sql.Rows) (queueDepth, error) {
+	c.queues, err = queryAs(ctx, p, "chokaq.QueueStatus", queueDepths, func(rows *sql.Rows) (queueDepth, error) {
 		var q queueDepth
-		err := rows.Scan(&q.Queue, &q.Paused, &q.ConcurrencyLimit, &q.Pending, &q.Scheduled, &q.Fetched, &q.Processing, &q.Dead, &q.OldestDueAge)
+		err := rows.Scan(&q.Queue, &q.Paused, &q.Pending, &q.Scheduled, &q.Fetched, &q.Processing, &q.OldestDueAge,
+			&q.DeadFailed, &q.DeadRejected, &q.DeadInterrupted, &q.DeadZombie, &q.DeadCancelled)
 		return q, err
 	}, sql.Named("Queues", w.claimer.queues))
 	return c, err
 }
 
-const queueDepths = `SELECT s.Queue, s.IsPaused, s.ConcurrencyLimit, s.Pending, s.Scheduled, s.Fetched, s.Processing, s.Dead, s.OldestDueAgeSeconds
+const queueDepths = `SELECT s.Queue, s.IsPaused, s.Pending, s.Scheduled, s.Fetched, s.Processing, s.OldestDueAgeSeconds,
+       s.DeadFailed, s.DeadRejected, s.DeadInterrupted, s.DeadZombie, s.DeadCancelled
 FROM chokaq.QueueStatus AS s
 WHERE s.Queue IN (SELECT q.[value] COLLATE Latin1_General_100_BIN2 FROM OPENJSON(@Queues) AS q);`

@@ -11,11 +11,23 @@ import (
 
 // queueDepth is a row of the view chokaq.QueueStatus.
 type queueDepth struct {
-	Queue                                         string
-	Pending, Scheduled, Fetched, Processing, Dead int64
-	OldestDueAge                                  sql.NullInt64 // seconds
-	ConcurrencyLimit                              sql.NullInt64
-	Paused                                        bool
+	Queue                                                                string
+	Paused                                                               bool
+	Pending, Scheduled, Fetched, Processing                              int64
+	DeadFailed, DeadRejected, DeadInterrupted, DeadZombie, DeadCancelled int64
+	OldestDueAge                                                         sql.NullInt64 // seconds
+}
+
+func (q queueDepth) byState() map[string]int64 {
+	dead := int64(0)
+	for _, n := range q.deadByReason() {
+		dead += n
+	}
+	return map[string]int64{"pending": q.Pending, "scheduled": q.Scheduled, "fetched": q.Fetched, "processing": q.Processing, "dead": dead}
+}
+
+func (q queueDepth) deadByReason() map[string]int64 {
+	return map[string]int64{"Failed": q.DeadFailed, "Rejected": q.DeadRejected, "Interrupted": q.DeadInterrupted, "Zombie": q.DeadZombie, "Cancelled": q.DeadCancelled}
 }
 
 // observe registers what is observed when metrics are collected, for as long as the worker runs. Nothing here waits or calls the
@@ -48,6 +60,7 @@ func (w *Worker) observe() (stop func(), err error) {
 	shutdownStep := gauge("chokaq.shutdown.step", "", "0 while the worker runs, else the step of the shutdown, 1 to 7 (docs/shutdown.md).")
 	recoveryLate := gauge("chokaq.recovery.late", "", "1 when recovery has not run for Recovery.LateAfter, else 0: abandoned jobs stay where they are.")
 	depth := gauge("chokaq.queue.jobs", "{job}", "Jobs of a queue that this worker serves, over all workers, by state. Every worker reports it: take the maximum.")
+	dead := gauge("chokaq.queue.dead", "{job}", "Dead jobs of a queue that wait for review, over all workers, by reason. Every worker reports it: take the maximum.")
 	paused := gauge("chokaq.queue.paused", "", "1 while the queue is paused, else 0.")
 	heartbeatAge := seconds("chokaq.heartbeat.age", "Time since the last heartbeat of this worker that was surely stored.")
 	recoveryAge := seconds("chokaq.recovery.age", "Time since recovery ran last, by procedure.")
@@ -71,8 +84,11 @@ func (w *Worker) observe() (stop func(), err error) {
 			o.ObserveFloat64(recoveryAge, seen.sinceRescue.Seconds(), metric.WithAttributes(attribute.String("procedure", "RescueZombieJobs")))
 			for _, q := range seen.queues {
 				queue := attribute.String("queue", q.Queue)
-				for state, n := range map[string]int64{"pending": q.Pending, "scheduled": q.Scheduled, "fetched": q.Fetched, "processing": q.Processing, "dead": q.Dead} {
+				for state, n := range q.byState() {
 					o.ObserveInt64(depth, n, metric.WithAttributes(queue, attribute.String("state", state)))
+				}
+				for reason, n := range q.deadByReason() {
+					o.ObserveInt64(dead, n, metric.WithAttributes(queue, attribute.String("reason", reason)))
 				}
 				o.ObserveFloat64(oldest, float64(q.OldestDueAge.Int64), metric.WithAttributes(queue))
 				o.ObserveInt64(paused, oneIf(q.Paused), metric.WithAttributes(queue))

@@ -122,12 +122,17 @@ func bounded[T any](ctx context.Context, c clock.Clock, call func(context.Contex
 // query calls a procedure and scans every row of its first result set. It reads to the very end, since an
 // error may come after the rows.
 func query[T any](ctx context.Context, p *procedures, procedure string, scan func(*sql.Rows) (T, error), params ...any) ([]T, error) {
+	return queryAs(ctx, p, procedure, procedure, scan, params...)
+}
+
+// queryAs is query for a statement, which metrics and errors call by a name.
+func queryAs[T any](ctx context.Context, p *procedures, name, statement string, scan func(*sql.Rows) (T, error), params ...any) ([]T, error) {
 	began := p.begin()
 	rows, err := bounded(ctx, p.clock, func(ctx context.Context) ([]T, error) {
-		return queryRows(ctx, p.db, procedure, scan, params...)
+		return queryRows(ctx, p.db, statement, scan, params...)
 	})
-	p.ended(procedure, began, err)
-	return rows, procedureError(procedure, err)
+	p.ended(name, began, err)
+	return rows, procedureError(name, err)
 }
 
 // queryer is a *sql.DB, *sql.Conn or *sql.Tx.

@@ -122,7 +122,7 @@ func TestTelemetry(t *testing.T) {
 		"chokaq.jobs.enqueued" + labels + "}": 4, "chokaq.jobs.claimed" + labels + "}": 4, "chokaq.jobs.started" + labels + "}": 4, "chokaq.pickup.latency" + labels + "}": 4,
 		"chokaq.handler.duration{job_type=t,outcome=completed,queue=q}": 1, "chokaq.handler.duration{job_type=t,outcome=dead,queue=q}": 1, "chokaq.handler.duration{job_type=t,outcome=retried,queue=q}": 1,
 		"chokaq.worker.ready{}": 1, "chokaq.shutdown.step{}": 0, "chokaq.recovery.late{}": 0, "chokaq.handlers.slots{}": 10, "chokaq.prefetch.used{}": 0, "chokaq.prefetch.room{}": 20,
-		"chokaq.outcomes.waiting{}": 0, "chokaq.queue.paused{queue=q}": 0, "chokaq.queue.oldest_due.age{queue=q}": 0,
+		"chokaq.outcomes.waiting{}": 0, "chokaq.queue.paused{queue=q}": 0, "chokaq.queue.dead{queue=q,reason=Rejected}": 1, "chokaq.queue.dead{queue=q,reason=Zombie}": 0, "chokaq.queue.oldest_due.age{queue=q}": 0,
 	} {
 		if value, ok := got[name]; !ok || value != want {
 			t.Errorf("%s is %v (%v), want %v", name, value, ok, want)
