@@ -68,8 +68,7 @@ func (a *app) agentJobsUninstallCommand() *cobra.Command {
 		if err := installer.UninstallAgentJobs(ctx); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stdout, "the Agent jobs of %s are removed; nothing runs recovery now\n", settings.Target())
-		return nil
+		return a.printDone(fmt.Sprintf("the Agent jobs of %s are removed; nothing runs recovery now", settings.Target()))
 	})
 	return c
 }
@@ -104,8 +103,7 @@ func (a *app) printAgentJobs(ctx context.Context, installer db.Installer, settin
 		}
 		rows = append(rows, []string{job.Name, enabled, owner, job.Schedule, job.LastRunOutcome, job.LastRunAt})
 	}
-	return a.printTable(a.stdout, []string{"Job", "Enabled", "Owner", "Schedule", "Last run", "At (server)"}, rows,
-		map[string]int{"Job": 21, "Owner": 10, "Schedule": 11, "Last run": 9, "At (server)": 10})
+	return a.printTable(a.stdout, []string{"Job", "Enabled", "Owner", "Schedule", "Last run", "At (server)"}, rows, "Job", "Owner", "Schedule", "Last run", "At (server)")
 }
 
 // emptyNotNull makes an empty list [] in JSON.

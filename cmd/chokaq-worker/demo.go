@@ -25,7 +25,7 @@ lost, and none ran twice unless the operator had decided that. Takes less than a
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		err := demo.Run(c.Context(), demo.Options{
 			Dir: dir, Environ: a.environ, Out: a.stdout, Before: a.signals.before,
-			Table: func(headings []string, rows [][]string) error { return a.printTable(a.stdout, headings, rows, nil) },
+			Table: func(headings []string, rows [][]string) error { return a.printTable(a.stdout, headings, rows) },
 		})
 		if errors.Is(err, demo.ErrNoFiles) {
 			return usageError{err}

@@ -25,7 +25,7 @@ type deadChoice struct {
 }
 
 func (d *deadChoice) bind(c *cobra.Command) {
-	d.filter.bind(c, 0, "at most so many, the longest dead first; 0: all that fit")
+	d.filter.bind(c, 0, "at most so many, lowest id first; 0: all that fit")
 	c.Flags().BoolVar(&d.all, "all", false, "every dead job")
 	c.Flags().BoolVar(&d.yes, "yes", false, "do not ask")
 	c.Args = cobra.ArbitraryArgs
@@ -36,12 +36,11 @@ func (d *deadChoice) check(args []string) error {
 	byFilter := d.filter.chosen() || d.all
 	switch {
 	case len(args) == 0 && !byFilter:
-		return usageError{errors.New("which jobs? Give ids, a filter (--queue, --type, --reason, --text, --since), or --all; nothing was changed")}
+		return usageError{errors.New("which jobs? Give ids, a filter (--queue, --type, --reason, --error, --text, --since, --until, --after), or --all; nothing was changed")}
 	case len(args) > 0 && (byFilter || d.filter.limit != 0):
 		return usageError{errors.New("give ids or a filter and not both; nothing was changed")}
 	}
-	_, _, err := d.filter.where()
-	return err
+	return d.filter.check()
 }
 
 // choose finds the ids and lets the operator see what a filter has found: exactly these are acted upon.
@@ -53,24 +52,19 @@ func (a *app) choose(ctx context.Context, client *driver.Client, args []string, 
 		}
 		return ids, a.confirm(ctx, d.yes || len(ids) == 1, fmt.Sprintf("%s %d jobs?", verb, len(ids)))
 	}
-	where, params, err := d.filter.where()
+	ids, err := findDead(ctx, client, d.filter)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	shown, err := deadByID(ctx, client, ids[:min(len(ids), previewRows)])
 	if err != nil {
 		return nil, err
 	}
-	found, err := queryRecords(ctx, client.DB(), "SELECT "+d.filter.top()+`d.JobId, d.Queue, d.JobType, d.Reason, LEFT(d.Error, 200) AS Error, d.DeadAgeSeconds
-FROM chokaq.DeadJobs AS d`+where+" ORDER BY d.DeadAt, d.JobId", params...)
-	if err != nil || len(found) == 0 {
+	if err := a.printDead(a.stderr, shown); err != nil {
 		return nil, err
 	}
-	var ids []int64
-	for _, f := range found {
-		ids = append(ids, f.number("JobId"))
-	}
-	if err := a.printDead(a.stderr, found[:min(len(found), previewRows)]); err != nil {
-		return nil, err
-	}
-	if len(found) > previewRows {
-		fmt.Fprintf(a.stderr, "and %d more\n", len(found)-previewRows)
+	if more := len(ids) - len(shown); more > 0 {
+		fmt.Fprintf(a.stderr, "and %d more\n", more)
 	}
 	return ids, a.confirm(ctx, d.yes, fmt.Sprintf("%s these %d jobs, and no others?", verb, len(ids)))
 }
@@ -113,7 +107,7 @@ func (a *app) reportDecision(answers []record, done string) error {
 	} else {
 		fmt.Fprintf(a.stdout, "%s: %d of %d\n", done, counts[done], len(answers))
 		if len(others) > 0 {
-			if err := a.printTable(a.stdout, []string{"Job", "Result", "Is", "Meaning"}, others, map[string]int{"Meaning": 36}); err != nil {
+			if err := a.printTable(a.stdout, []string{"Job", "Result", "Is", "Meaning"}, others, "Meaning"); err != nil {
 				return err
 			}
 		}

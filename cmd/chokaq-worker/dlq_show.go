@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,7 +12,7 @@ import (
 )
 
 func (a *app) deadShowCommand() *cobra.Command {
-	c := &cobra.Command{Use: "show ID", Short: "Show everything about a dead job, and what operators did about it", Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: "show ID", Short: "Show everything about a dead job, with its whole history", Args: cobra.ExactArgs(1)}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ids, err := parseIDs(args)
 		if err != nil {
@@ -27,22 +28,26 @@ FROM chokaq.OperatorLog AS l WHERE l.JobId = @JobId ORDER BY l.ActionId`, sql.Na
 			if err != nil {
 				return err
 			}
-			return a.printDeadJob(ids[0], dead, log)
+			history, err := queryHistory(ctx, client, ids[0])
+			if err != nil && !errors.Is(err, driver.ErrJobNotFound) {
+				return err
+			}
+			return a.printDeadJob(ids[0], dead, history, log)
 		})(c, args)
 	}
 	return c
 }
 
-func (a *app) printDeadJob(id int64, dead, log []record) error {
+func (a *app) printDeadJob(id int64, dead, history, log []record) error {
 	if a.json {
 		job := any(nil)
 		if len(dead) > 0 {
 			job = dead[0]
 		}
-		if err := a.printJSON(map[string]any{"job": job, "operatorLog": emptyNotNull(log)}); err != nil {
+		if err := a.printJSON(map[string]any{"job": job, "history": emptyNotNull(history), "operatorLog": emptyNotNull(log)}); err != nil {
 			return err
 		}
-	} else if err := a.describeDeadJob(dead, log); err != nil {
+	} else if err := a.describeDeadJob(dead, history, log); err != nil {
 		return err
 	}
 	if len(dead) == 0 {
@@ -65,25 +70,25 @@ func whyNotDead(log []record) string {
 	return "it is live, has succeeded, or never was"
 }
 
-func (a *app) describeDeadJob(dead, log []record) error {
+func (a *app) describeDeadJob(dead, history, log []record) error {
 	for _, d := range dead {
-		for _, column := range d.columns {
-			if d.get(column) != nil {
-				fmt.Fprintf(a.stdout, "%-18s %s\n", column, printableLines(d.text(column)))
-			}
+		a.printFields(d)
+	}
+	if len(history) > 0 {
+		fmt.Fprintln(a.stdout, "\nHistory")
+		if err := a.printHistory(a.stdout, history); err != nil {
+			return err
 		}
 	}
-	if len(log) == 0 {
-		return nil
-	}
-	fmt.Fprintln(a.stdout, "\nWhat operators did")
 	var rows [][]string
 	for _, l := range log {
-		what := l.text("ActionName")
 		if l.get("OldValue") != nil || l.get("NewValue") != nil {
-			what += ": " + shorten(l.text("OldValue"), 200) + " -> " + shorten(l.text("NewValue"), 200)
+			rows = append(rows, []string{l.text("ActedAt"), l.text("ActionName"), shorten(l.text("OldValue"), 200), shorten(l.text("NewValue"), 200), l.text("LoginName")})
 		}
-		rows = append(rows, []string{l.text("ActedAt"), what, l.text("LoginName"), l.text("Note")})
 	}
-	return a.printTable(a.stdout, []string{"At (UTC)", "What", "Login", "Note"}, rows, map[string]int{"What": 24, "Login": 14, "Note": 14})
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(a.stdout, "\nWhat operators changed")
+	return a.printTable(a.stdout, []string{"At (UTC)", "What", "Old", "New", "Login"}, rows, "At (UTC)", "What", "Old", "New", "Login")
 }

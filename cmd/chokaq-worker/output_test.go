@@ -1,63 +1,6 @@
 package main
 
-import (
-	"bytes"
-	"strings"
-	"testing"
-	"time"
-
-	"github.com/mattn/go-runewidth"
-)
-
-// longRecord has a long value in every column.
-func longRecord() record {
-	r := record{}
-	set := func(column string, value any) {
-		r.columns = append(r.columns, column)
-		r.values = append(r.values, value)
-	}
-	long := strings.Repeat("wörd", 16) + " " + strings.Repeat("some words ", 10)
-	for _, column := range []string{"Queue", "JobType", "Error", "HostName", "LastProgramName"} {
-		set(column, long)
-	}
-	set("Queues", `["`+long+`","b"]`)
-	set("Reason", "Interrupted")
-	set("State", "draining")
-	set("ProcedureName", "ResetFetchedJobs")
-	set("IsPaused", true)
-	for _, column := range []string{"JobId", "ProcessId", "Pending", "LastRowsMoved", "RowsMovedLastHour"} {
-		set(column, int64(123456))
-	}
-	for _, column := range []string{"ConcurrencyLimit", "Scheduled", "Fetched", "Processing", "Dead", "Handlers", "RunsLastHour"} {
-		set(column, int64(1000))
-	}
-	for _, column := range []string{"DeadAgeSeconds", "HeartbeatAgeSeconds", "OldestDueAgeSeconds", "SecondsSinceLastRun"} {
-		set(column, int64(47*3600+59*60))
-	}
-	return r
-}
-
-func TestTablesFitAScreen(t *testing.T) {
-	var out bytes.Buffer
-	a := &app{process: process{stdout: &out}}
-	rows := []record{longRecord()}
-	for name, err := range map[string]error{
-		"dead": a.printDead(&out, rows), "queues": a.printQueues(&out, rows), "workers": a.printWorkers(&out, rows), "recovery": a.printRecovery(&out, rows),
-		"log": a.describeDeadJob(nil, []record{{
-			columns: []string{"ActedAt", "ActionName", "OldValue", "NewValue", "LoginName", "Note"},
-			values:  []any{time.Now(), "RequeueDeadJobs", strings.Repeat("x", 300), strings.Repeat("y ", 150), `DOMAIN\somebody-with-a-name`, strings.Repeat("because ", 20)},
-		}}),
-	} {
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for line := range strings.SplitSeq(out.String(), "\n") {
-		if width := runewidth.StringWidth(strings.TrimRight(line, " ")); width > 80 {
-			t.Errorf("%d columns: %s", width, line)
-		}
-	}
-}
+import "testing"
 
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{

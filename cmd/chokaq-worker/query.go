@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,13 +101,18 @@ func (r record) text(column string) string {
 	}
 }
 
+// with is the record with a further column.
+func (r record) with(column string, value any) record {
+	return record{append(slices.Clone(r.columns), column), append(slices.Clone(r.values), value)}
+}
+
 func (r record) number(column string) int64 {
 	n, _ := r.get(column).(int64)
 	return n
 }
 
 // jsonColumns hold JSON text.
-var jsonColumns = map[string]bool{"Payload": true, "Headers": true, "Queues": true}
+var jsonColumns = map[string]bool{"Payload": true, "Headers": true, "Queues": true, "JobTypes": true}
 
 // MarshalJSON writes the columns in order, named as JSON names are: jobId, deadAt.
 func (r record) MarshalJSON() ([]byte, error) {

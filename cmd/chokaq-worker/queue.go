@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,7 @@ func (a *app) printQueues(to io.Writer, queues []record) error {
 		rows = append(rows, []string{name, q.text("ConcurrencyLimit"), q.text("Pending"), q.text("Scheduled"), q.text("Fetched"), q.text("Processing"),
 			q.text("Dead"), age(q.get("OldestDueAgeSeconds"))})
 	}
-	return a.printTable(to, []string{"Queue", "Limit", "Due", "Later", "Fetched", "Running", "Dead", "Oldest due"}, rows, map[string]int{"Queue": 18})
+	return a.printTable(to, []string{"Queue", "Limit", "Due", "Later", "Fetched", "Running", "Dead", "Oldest due"}, rows, "Queue")
 }
 
 // queueSwitchCommand is a procedure that takes a queue and a note.
@@ -64,12 +65,30 @@ func (a *app) queueSwitchCommand(use, short, procedure, now string) *cobra.Comma
 	c := &cobra.Command{Use: use + " QUEUE", Short: short, Args: cobra.ExactArgs(1)}
 	c.Flags().StringVar(&why, "note", "", "why; kept in the operators' log")
 	c.RunE = a.withClient(func(ctx context.Context, client *driver.Client, args []string) error {
+		known, err := knowsQueue(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
 		if err := callProcedure(ctx, client, procedure, sql.Named("Queue", args[0]), sql.Named("Note", note(why))); err != nil {
 			return err
+		}
+		if !known {
+			a.warn(fmt.Sprintf("no job, worker or setting knows queue %q; it is %s from now on", args[0], strings.SplitN(now, ":", 2)[0]))
 		}
 		return a.printDone(fmt.Sprintf("queue %q is %s", args[0], now))
 	})
 	return c
+}
+
+// knowsQueue reports whether anything is known of a queue: a name that is misspelled is one that nobody knows.
+func knowsQueue(ctx context.Context, client *driver.Client, queue string) (bool, error) {
+	known, err := queryRecords(ctx, client.DB(), `SELECT 1 AS Known FROM chokaq.QueueStatus AS q WHERE q.Queue = @Queue
+UNION ALL
+SELECT 1 FROM chokaq.RecurringJobStatus AS r WHERE r.Queue = @Queue
+UNION ALL
+SELECT 1 FROM chokaq.WorkerStatus AS w CROSS APPLY OPENJSON(w.Queues) AS s
+WHERE CONVERT(nvarchar(64), s.[value]) COLLATE Latin1_General_100_BIN2 = @Queue COLLATE Latin1_General_100_BIN2`, sql.Named("Queue", queue))
+	return len(known) > 0, err
 }
 
 func (a *app) queueLimitCommand() *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,8 +46,8 @@ func execute(args []string, p process) int {
 	if !a.begun {
 		err = fmt.Errorf("%w\nSee %s --help", usageError{err}, ran.CommandPath())
 	}
-	if text := err.Error(); text != "" {
-		fmt.Fprintln(p.stderr, "chokaq-worker: "+strings.TrimPrefix(text, "chokaq: "))
+	if text := strings.TrimPrefix(err.Error(), "chokaq: "); text != "" {
+		a.tellFailure(ran, args, text, statusOf(err))
 	}
 	return statusOf(err)
 }
@@ -73,9 +74,9 @@ See docs/cli.md and docs/configuration.md.
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON instead of tables")
 	config.Bind(root.PersistentFlags(), &config.Connection{})
 	root.AddCommand(
-		a.runCommand(), a.migrateCommand(), a.agentJobsCommand(), a.enqueueCommand(), a.cancelCommand(), a.deadCommand(), a.queueCommand(),
-		a.settingsCommand(), a.workersCommand(), a.recoverCommand(), a.statusCommand(), a.doctorCommand(), a.devCommand(), a.demoCommand(),
-		a.demoWorkerCommand(), a.versionCommand(),
+		a.runCommand(), a.migrateCommand(), a.agentJobsCommand(), a.enqueueCommand(), a.cancelCommand(), a.jobsCommand(), a.deadCommand(),
+		a.queueCommand(), a.recurringCommand(), a.settingsCommand(), a.workersCommand(), a.stopsCommand(), a.adviseCommand(), a.recoverCommand(), a.statusCommand(),
+		a.doctorCommand(), a.devCommand(), a.demoCommand(), a.demoWorkerCommand(), a.versionCommand(),
 	)
 	layOutHelp(root)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
@@ -113,8 +114,14 @@ func needsSubcommand(c *cobra.Command, _ []string) error {
 	return usageError{errors.New("")}
 }
 
+// negativeNumber matches what is said of one that stands where a flag can.
+var negativeNumber = regexp.MustCompile(`^unknown shorthand flag: '\d' in (-[\d.]+\S*)$`)
+
 // flagError suggests the flag that was meant.
 func flagError(c *cobra.Command, err error) error {
+	if number := negativeNumber.FindStringSubmatch(err.Error()); number != nil {
+		return fmt.Errorf("%q is not accepted: a number here must be 0 or more (%s); nothing was changed", number[1], c.UseLine())
+	}
 	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
 		return err

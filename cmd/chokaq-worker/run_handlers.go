@@ -147,7 +147,7 @@ func (a *app) printHandlers(handlers []handlerfile.Handler) error {
 		}
 		cells = append(cells, []string{r.Type, r.Kind, runs, strings.ReplaceAll(r.Settings, ",", ", ")})
 	}
-	if err := a.printTable(a.stdout, []string{"type", "kind", "runs", "settings"}, cells, map[string]int{"type": 18, "runs": 30, "settings": 16}); err != nil {
+	if err := a.printTable(a.stdout, []string{"type", "kind", "runs", "settings"}, cells, "type", "runs", "settings"); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(a.stdout, "\nThe handlers are valid; nothing was run.")

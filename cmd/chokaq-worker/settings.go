@@ -35,7 +35,7 @@ func (a *app) settingsListCommand() *cobra.Command {
 		for _, s := range settings {
 			rows = append(rows, []string{s.text("Name"), s.text("Value"), s.text("Unit"), s.text("DefaultValue"), s.text("MinValue") + " to " + s.text("MaxValue")})
 		}
-		return a.printTable(a.stdout, []string{"Name", "Value", "Unit", "Default", "Range"}, rows, nil)
+		return a.printTable(a.stdout, []string{"Name", "Value", "Unit", "Default", "Range"}, rows)
 	})
 	return c
 }

@@ -68,7 +68,7 @@ func (a *app) printRecovery(to io.Writer, recovery []record) error {
 		}
 		rows = append(rows, []string{r.text("ProcedureName"), ago, r.text("LastRowsMoved"), r.text("RunsLastHour"), r.text("RowsMovedLastHour"), programName(r.text("LastProgramName"))})
 	}
-	return a.printTable(to, []string{"Procedure", "Last run", "Moved", "Runs/h", "Moved/h", "By"}, rows, map[string]int{"By": 20})
+	return a.printTable(to, []string{"Procedure", "Last run", "Moved", "Runs/h", "Moved/h", "By"}, rows, "By")
 }
 
 // programName leaves out which step of which job it was.

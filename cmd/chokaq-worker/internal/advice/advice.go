@@ -66,6 +66,16 @@ func (h Histogram) Longest() (longest time.Duration) {
 	return longest
 }
 
+// Longer is how many of the durations were certainly longer than g: what is said of the time beyond g rests on them.
+func (h Histogram) Longer(g time.Duration) (n int64) {
+	for _, b := range h.Buckets {
+		if b.Low >= g {
+			n += b.Jobs
+		}
+	}
+	return n
+}
+
 // Outlasts is p(g): the probability that a handler which runs at a random moment has still more than g to go.
 func (h Histogram) Outlasts(g time.Duration) float64 {
 	total := h.Total()

@@ -130,3 +130,12 @@ func TestTheSmallestGracePeriod(t *testing.T) {
 		t.Errorf("nothing ran: %v", e)
 	}
 }
+
+func TestLonger(t *testing.T) {
+	h := histogram([]time.Duration{time.Second, 3 * time.Second, 3 * time.Second, time.Minute})
+	for g, want := range map[time.Duration]int64{0: 4, 2 * time.Second: 3, 10 * time.Second: 1, 2 * time.Minute: 0} {
+		if got := h.Longer(g); got != want {
+			t.Errorf("longer than %v: %d, want %d", g, got, want)
+		}
+	}
+}

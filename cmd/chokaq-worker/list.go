@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"io"
+)
+
+// printRecords prints a list: as JSON, as a table, or that there is none.
+func (a *app) printRecords(rows []record, none string, print func(io.Writer, []record) error) error {
+	if a.json {
+		return a.printJSON(emptyNotNull(rows))
+	}
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(a.stdout, none)
+		return err
+	}
+	return print(a.stdout, rows)
+}
+
+// printFields prints the columns of a record, one a line.
+func (a *app) printFields(r record) {
+	longest := 18
+	for _, column := range r.columns {
+		if r.get(column) != nil {
+			longest = max(longest, len(column))
+		}
+	}
+	for _, column := range r.columns {
+		if r.get(column) != nil {
+			fmt.Fprintf(a.stdout, "%-*s %s\n", longest, column, printableLines(r.text(column), longest+1))
+		}
+	}
+}
