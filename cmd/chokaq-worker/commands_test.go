@@ -239,6 +239,9 @@ func TestOperatorsSwitches(t *testing.T) {
 	call(t, dsn, "workers").want(t, 0, "Heartbeat")
 	call(t, dsn, "workers", "--json").want(t, 0, "[]")
 
+	exec1(t, dsn, "UPDATE chokaq.RecoveryRuns SET StartedAt = DATEADD(HOUR, -3, StartedAt), FinishedAt = DATEADD(HOUR, -3, FinishedAt); UPDATE chokaq.SchemaObjects SET AppliedAt = DATEADD(HOUR, -4, AppliedAt)")
+	call(t, dsn, "status").want(t, 0, "(late)")
+
 	// A login that may only look.
 	exec1(t, dsn, "CREATE LOGIN looker WITH PASSWORD = N'Look-1234'; CREATE USER looker FOR LOGIN looker; ALTER ROLE chokaq_monitor ADD MEMBER looker")
 	looker := server.DSNFor("shop", "looker", "Look-1234")

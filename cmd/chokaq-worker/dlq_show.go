@@ -75,7 +75,7 @@ func (a *app) describeDeadJob(dead, history, log []record) error {
 		a.printFields(d)
 	}
 	if len(history) > 0 {
-		fmt.Fprintln(a.stdout, "\nHistory")
+		fmt.Fprintln(a.stdout, "\nHistory (UTC)")
 		if err := a.printHistory(a.stdout, history); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Look at everything, and say what is wrong and what to do", Args: cobra.NoArgs,
 		Long: `Connects and checks: the connection and its encryption, the server's version, the schema, the rights of this login, options of the database, the clocks, SQL Server
-Agent's jobs, whether recovery runs, settings that contradict each other, workers that are gone, stops that were cut short, queues that wait, job types that nobody knows, dead
+Agent's jobs, whether recovery runs, settings that contradict each other, workers that are gone or drain without an end, jobs that recovery does not take, stops that were cut short, queues that wait, job types that nobody knows, dead
 jobs, the grace period against how long handlers run, recurring jobs. It reads the settings of a worker from this environment (CHOKAQ_...), and changes nothing.
 
 Best with a login whose user is in chokaq_monitor and chokaq_worker; what it may not see it says. Exit status: 0 fine (also with notes), 6 warnings, 7 errors,

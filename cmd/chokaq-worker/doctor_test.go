@@ -55,6 +55,13 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		{"a paused queue with work", "EXEC chokaq.PauseQueue @Queue = N'mail'", 6, "queues", "warning", []string{"queue resume"}},
 		{"a worker is gone", `INSERT INTO chokaq.Workers (WorkerId, HostName, ProcessId, Version, Queues, Handlers, Prefetch, State, LoginName, StartedAt, HeartbeatAt, StateAt)
 SELECT NEWID(), N'h', 1, N'1', N'["q"]', 1, 1, 'running', N'x', t.At, t.At, t.At FROM (SELECT DATEADD(HOUR, -1, SYSUTCDATETIME()) AS At) AS t`, 6, "workers", "warning", []string{"stops --outcome gone"}},
+		{"a worker that drains for an hour", `INSERT INTO chokaq.Workers (WorkerId, HostName, ProcessId, Version, Queues, Handlers, Prefetch, State, LoginName, StartedAt, HeartbeatAt, StateAt)
+SELECT NEWID(), N'drainer', 17, N'1', N'["q"]', 1, 1, 'draining', N'x', t.At, SYSUTCDATETIME(), t.At FROM (SELECT DATEADD(HOUR, -1, SYSUTCDATETIME()) AS At) AS t`, 6, "workers", "warning",
+			[]string{"drainer 17 (for 1h0m", "40s"}},
+		{"a limit of 0", "EXEC chokaq.EnqueueJob @Queue = N'narrow', @JobType = N't'; EXEC chokaq.SetQueueLimit @Queue = N'narrow', @ConcurrencyLimit = 0", 6, "queues", "warning", []string{"held by a limit of 0", "narrow (1 job"}},
+		{"recovery does not take a job", `EXEC chokaq.EnqueueJob @Queue = N'held', @JobType = N't';
+EXEC chokaq.ClaimJobs @WorkerId = '11111111-0000-0000-0000-000000000000', @ClaimToken = '11111111-0000-0000-0000-000000000000', @Queues = N'["held"]', @MaxJobs = 1;
+UPDATE chokaq.Jobs SET HeartbeatAt = DATEADD(HOUR, -1, HeartbeatAt) WHERE Queue = N'held'`, 7, "held jobs", "error", []string{"1 of 1 job that workers hold", "50m", "sys.dm_tran_locks"}},
 		{"a stop was cut short", `INSERT INTO chokaq.WorkerStops (WorkerId, HostName, ProcessId, Version, Queues, DrainingAt) VALUES (NEWID(), N'h', 1, N'1', N'[]', DATEADD(HOUR, -1, SYSUTCDATETIME()))`, 6, "stops", "warning",
 			[]string{"terminationGracePeriodSeconds", "above 40s"}},
 		{"a recurring job that cannot be read", "EXEC chokaq.SetRecurringJob @Name = N'r', @Cron = N'99 * * * *', @Queue = N'q', @JobType = N't'", 7, "recurring jobs", "error", []string{"r cannot be read"}},
@@ -123,5 +130,21 @@ func TestDoctorWithoutTheDatabase(t *testing.T) {
 	}
 	if time.Since(began) > time.Minute {
 		t.Error("it took more than a minute")
+	}
+}
+
+func TestDoctorNotesWhatIsUnusual(t *testing.T) {
+	t.Parallel()
+	_, dsn := newQueue(t)
+	runningWorker(t, dsn, oneWorker, `["mail"]`)
+	runningWorker(t, dsn, otherWorker, `["mail"]`)
+	if got := diagnosis(t, call(t, dsn, "doctor", "--json"))["workers"]; got != "ok" {
+		t.Errorf("two workers: %s", got)
+	}
+	exec1(t, dsn, "UPDATE chokaq.Workers SET Version = N'2' WHERE WorkerId = '"+otherWorker+"'")
+	call(t, dsn, "workers", "handlers", "6f9619ff", "3").want(t, 0)
+	r := call(t, dsn, "doctor", "--json")
+	if got := diagnosis(t, r)["workers"]; got != "note" || !strings.Contains(r.stdout, "side by side: 1, 2") || !strings.Contains(r.stdout, "operator: host-1 4242 (3)") {
+		t.Errorf("%s: %s", got, r.stdout)
 	}
 }

@@ -162,7 +162,7 @@ FROM chokaq.HeldJobs AS h WHERE h.JobId = @JobId`, sql.Named("JobId", ids[0]))
 			for _, h := range held {
 				a.printFields(h)
 			}
-			fmt.Fprintln(a.stdout)
+			fmt.Fprintln(a.stdout, "\nHistory (UTC)")
 			return a.printHistory(a.stdout, history)
 		})(c, args)
 	}
@@ -200,16 +200,33 @@ func stateOf(history []record) (state, since string) {
 	return state, since
 }
 
+// printHistory prints what happened, in order: when, what and by whom in a line, and below it an error or a note.
 func (a *app) printHistory(to io.Writer, history []record) error {
-	var rows [][]string
-	for _, h := range history {
-		by := h.text("LoginName")
-		if by == "" && h.get("WorkerId") != nil {
-			by = "worker " + shortID(h.text("WorkerId"))
+	var text strings.Builder
+	lines := func(s, indent string) {
+		for _, line := range wrap(printable(s), widthOf(to)-len(indent)) {
+			text.WriteString(strings.TrimRight(indent+line, " ") + "\n")
 		}
-		rows = append(rows, []string{h.text("At"), h.text("Event"), h.text("Attempt"), by, shorten(h.text("Detail"), 400)})
 	}
-	return a.printTable(to, []string{"At (UTC)", "Event", "Attempt", "By", "Detail"}, rows, "By", "Detail")
+	for _, h := range history {
+		head := h.text("At") + "  " + h.text("Event")
+		if h.number("Attempt") > 0 {
+			head += ", attempt " + h.text("Attempt")
+		}
+		if login := h.text("LoginName"); login != "" {
+			head += ", by " + login
+		} else if h.get("WorkerId") != nil {
+			head += ", worker " + shortID(h.text("WorkerId"))
+		}
+		lines(head, "")
+		if detail := shorten(h.text("Detail"), 600); detail != "" {
+			for line := range strings.Lines(detail) {
+				lines(strings.TrimRight(line, "\r\n"), "    ")
+			}
+		}
+	}
+	_, err := io.WriteString(to, text.String())
+	return err
 }
 
 // hostAndPID names the process that a row is about.

@@ -134,7 +134,7 @@ EXEC chokaq.CompleteJobs @Jobs = N'[{"id": 2, "token": "`+token+`"}]'`)
 		if shown.State != want || shown.Since == "" || shown.History[0]["event"] != "Enqueued" || (shown.HeldBy != nil) != (want == "Processing" || want == "Fetched") {
 			t.Errorf("job %s: %+v", id, shown)
 		}
-		fits(t, call(t, dsn, "jobs", "show", id).want(t, 0, stateMeanings[want], "Enqueued", "By"))
+		fits(t, call(t, dsn, "jobs", "show", id).want(t, 0, stateMeanings[want], "Enqueued, by sa"))
 	}
 	call(t, dsn, "dlq", "discard", "4", "--note", "enough").want(t, 0)
 	call(t, dsn, "jobs", "show", "4").want(t, 0, stateMeanings["Discarded"], "enough")

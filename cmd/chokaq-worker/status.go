@@ -26,7 +26,7 @@ func (a *app) statusCommand() *cobra.Command {
 			return err
 		}
 		recovery, err := queryRecords(ctx, client.DB(), `SELECT r.ProcedureName, r.LastStartedAt, r.LastFinishedAt, r.SecondsSinceLastRun, r.LastRowsMoved, r.LastLoginName,
-       r.LastProgramName, r.RunsLastHour, r.RowsMovedLastHour
+       r.LastProgramName, r.RunsLastHour, r.RowsMovedLastHour, r.IsLate, r.LateAfterSeconds
 FROM chokaq.RecoveryStatus AS r ORDER BY r.ProcedureName DESC`)
 		if err != nil {
 			return err
@@ -66,9 +66,12 @@ func (a *app) printRecovery(to io.Writer, recovery []record) error {
 		if r.get("SecondsSinceLastRun") != nil {
 			ago = age(r.get("SecondsSinceLastRun")) + " ago"
 		}
+		if r.get("IsLate") == true {
+			ago += " (late)"
+		}
 		rows = append(rows, []string{r.text("ProcedureName"), ago, r.text("LastRowsMoved"), r.text("RunsLastHour"), r.text("RowsMovedLastHour"), programName(r.text("LastProgramName"))})
 	}
-	return a.printTable(to, []string{"Procedure", "Last run", "Moved", "Runs/h", "Moved/h", "By"}, rows, "By")
+	return a.printTable(to, []string{"Procedure", "Last run", "Moved", "Runs/h", "Moved/h", "By"}, rows, "Last run", "By")
 }
 
 // programName leaves out which step of which job it was.

@@ -73,6 +73,7 @@ var checks = []check{
 	{"recovery", recovery},
 	{"settings", settings},
 	{"workers", workers},
+	{"held jobs", heldJobs},
 	{"stops", stops},
 	{"queues", queues},
 	{"job types", jobTypes},

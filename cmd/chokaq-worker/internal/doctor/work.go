@@ -34,34 +34,6 @@ func jobs(n int64) string {
 	return fmt.Sprintf("%d jobs", n)
 }
 
-// workers: who is gone without a word?
-func workers(ctx context.Context, p *Patient) ([]Finding, error) {
-	type state struct {
-		name string
-		n    int64
-	}
-	counts := make(map[string]int64)
-	all, err := rows(ctx, p.DB, "SELECT w.State, COUNT_BIG(*) FROM chokaq.WorkerStatus AS w WHERE w.State <> 'stopped' AND w.HeartbeatAt > DATEADD(DAY, -1, SYSUTCDATETIME()) GROUP BY w.State", func(r *sql.Rows) (state, error) {
-		var s state
-		err := r.Scan(&s.name, &s.n)
-		return s, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range all {
-		counts[s.name] = s.n
-	}
-	found := fmt.Sprintf("%d run, %d drain", counts["running"], counts["draining"])
-	switch {
-	case counts["gone"] > 0:
-		return one(Warning, fmt.Sprintf("%s, %d of the last day are gone without a word: killed, crashed, or cut off from the database", found, counts["gone"]), "chokaq-worker stops --outcome gone names them; look at their machines' logs"), nil
-	case counts["running"] == 0:
-		return one(Note, found+": nobody claims jobs", ""), nil
-	}
-	return one(OK, found, ""), nil
-}
-
 // stops: are workers killed before they are through?
 func stops(ctx context.Context, p *Patient) ([]Finding, error) {
 	var all, cutShort, abandoned, review int64
@@ -100,19 +72,25 @@ func queues(ctx context.Context, p *Patient) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var paused, old []string
+	var paused, held, old []string
 	for _, q := range all {
 		waited := time.Duration(q.oldest.Int64) * time.Second
+		line := fmt.Sprintf("%s (%s, the oldest due for %v)", q.name, jobs(q.pending), waited)
 		switch {
-		case (q.paused || q.limit.Valid && q.limit.Int64 == 0) && q.pending > 0:
-			paused = append(paused, fmt.Sprintf("%s (%s, the oldest due for %v)", q.name, jobs(q.pending), waited))
+		case q.paused && q.pending > 0:
+			paused = append(paused, line)
+		case q.limit.Valid && q.limit.Int64 == 0 && q.pending > 0:
+			held = append(held, line)
 		case waited > 15*time.Minute:
-			old = append(old, fmt.Sprintf("%s (%s, the oldest due for %v)", q.name, jobs(q.pending), waited))
+			old = append(old, line)
 		}
 	}
 	var found []Finding
 	if len(paused) > 0 {
 		found = append(found, Finding{Severity: Warning, Found: "paused, with jobs that are due: " + names(paused), Do: "chokaq-worker queue resume QUEUE, when the reason is gone"})
+	}
+	if len(held) > 0 {
+		found = append(found, Finding{Severity: Warning, Found: "held by a limit of 0, with jobs that are due: " + names(held), Do: "chokaq-worker queue limit QUEUE N, or none"})
 	}
 	if len(old) > 0 {
 		found = append(found, Finding{Severity: Warning, Found: "jobs wait for long: " + names(old), Do: "more workers or handlers, or see the next check: nobody may know their types"})
