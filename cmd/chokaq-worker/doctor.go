@@ -87,9 +87,10 @@ func (a *app) doctor(c *cobra.Command) (err error) {
 	return nil
 }
 
-// printFinding writes a finding in lines of at most 80 columns: what was found, and below it what to do.
+// printFinding writes a finding in lines that fit the screen: what was found, and below it what to do.
 func (a *app) printFinding(f doctor.Finding) {
 	const indent = 25
+	width := max(widthOf(a.stdout)-indent, 20)
 	paint := func(s string) string { return s }
 	if a.colorful(a.stdout) {
 		paint = map[doctor.Severity]func(string) string{
@@ -97,9 +98,9 @@ func (a *app) printFinding(f doctor.Finding) {
 			doctor.Warning: func(s string) string { return text.FgYellow.Sprint(s) }, doctor.Error: func(s string) string { return text.FgRed.Sprint(s) },
 		}[f.Severity]
 	}
-	lines := strings.Split(text.WrapSoft(printable(f.Found), 80-indent), "\n")
+	lines := strings.Split(text.WrapSoft(printable(f.Found), width), "\n")
 	if f.Do != "" {
-		lines = append(lines, strings.Split(text.WrapSoft("-> "+printable(f.Do), 80-indent), "\n")...)
+		lines = append(lines, strings.Split(text.WrapSoft("-> "+printable(f.Do), width), "\n")...)
 	}
 	for i, line := range lines {
 		head := strings.Repeat(" ", indent)
