@@ -19,6 +19,8 @@ type Store struct {
 	seq       uint64
 	snapshots map[uint64]int // how many open snapshots see the commits up to this one
 	deferred  []*Txn         // committed, but a snapshot may still see what they replaced
+	ghosts    []leftGhost    // what cleaning up had to leave, because somebody held a lock on the key
+	haunted   atomic.Bool    // there are ghosts
 
 	tablesMu sync.RWMutex
 	tables   map[[2]int32]*Table

@@ -82,14 +82,14 @@ func (tx *Txn) RollbackTo(mark int) {
 		if r.op == undoFunc {
 			r.fn()
 		} else {
-			r.revert()
+			r.revert(tx.store)
 		}
 		tx.undo[i] = undoRecord{}
 	}
 	tx.undo = tx.undo[:mark]
 }
 
-func (r undoRecord) revert() {
+func (r undoRecord) revert(s *Store) {
 	t := r.ix.table
 	t.latch.Lock()
 	defer t.latch.Unlock()
@@ -106,9 +106,11 @@ func (r undoRecord) revert() {
 		r.rec.dead = true
 		r.rec.older.dead = false
 		r.ix.tree.Set(r.rec.older)
+		s.leave([]leftGhost{{r.ix, r.rec.older, r.rec.older.ghost}}) // its deleter may have cleaned up meanwhile
 	case undoRevive:
 		r.rec.img = r.img
 		r.rec.ghost = r.by
+		s.leave([]leftGhost{{r.ix, r.rec, r.by}}) // likewise
 		if r.ix.Clustered() {
 			t.rows.Add(-1)
 		}
@@ -161,12 +163,14 @@ func (tx *Txn) end() {
 	tx.store.Locks.releaseAll(tx.Owner)
 	tx.Owner.tables = nil
 	tx.Owner.Party.work.Store(0)
+	tx.store.sweep()
 }
 
 // cleanUp removes the ghosts that tx left and the versions that it replaced. Later,
 // when other transactions may have been there since, a ghost goes only if it is still
 // the same and nobody has a lock on its key.
 func (tx *Txn) cleanUp(later bool) {
+	var left []leftGhost
 	var latched *Table
 	for i := range tx.undo {
 		r := &tx.undo[i]
@@ -184,9 +188,10 @@ func (tx *Txn) cleanUp(later bool) {
 		switch {
 		case r.op == undoGhost && rec.ghost == tx && !rec.dead:
 			if later && !latched.Private && !tx.store.Locks.unlocked(r.ix.resource(rec.key)) {
-				// Whoever holds or wants the key finds a ghost; the next writer
-				// of the key takes it away.
+				// Whoever holds or wants the key finds a ghost; it goes when nobody does
+				// any more, or with the next writer of the key.
 				rec.ghost = settled
+				left = append(left, leftGhost{r.ix, rec, settled})
 				break
 			}
 			if at, ok := r.ix.tree.Get(rec); ok && at == rec {
@@ -212,6 +217,7 @@ func (tx *Txn) cleanUp(later bool) {
 		latched.latch.Unlock()
 	}
 	tx.undo = nil
+	tx.store.leave(left)
 }
 
 // EndStatement releases the locks that were taken for one statement.
