@@ -10,7 +10,11 @@ import (
 // objects, and (unless withoutAgent) the Agent jobs. It does what Up does, may be run again, and stops at the first error.
 func Script(w io.Writer, programVersion string, withoutAgent bool) error {
 	s := scriptWriter{w: w}
-	s.printf(scriptHeader, LatestVersion(), programVersion)
+	jobs, right := "; and SQL Server Agent jobs in msdb that run recovery.", "; for the Agent jobs, sysadmin"
+	if withoutAgent {
+		jobs, right = ". Not the SQL Server Agent jobs that run recovery (agent-jobs/install.sql).", ""
+	}
+	s.printf(scriptHeader, LatestVersion(), programVersion, jobs, right)
 	s.batch("SET ANSI_NULLS, QUOTED_IDENTIFIER, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL ON;\nSET NUMERIC_ROUNDABORT OFF;\nSET NOEXEC OFF;")
 	s.batch("IF DB_NAME() IN (N'master', N'msdb', N'model', N'tempdb')\nBEGIN\n    RAISERROR (N'Choose the queue''s database first (USE ...): this is a system database. Nothing was changed.', 16, 1);\n    SET NOEXEC ON;\nEND;")
 	s.batch(createSchema)
@@ -65,10 +69,11 @@ const scriptHeader = `/*
 ChokaQ for SQL Server: installation script, schema version %d (chokaq-worker %s).
 
 Creates, in the database that it is run in: schema chokaq with its tables, sequence, functions, procedures and views; the roles chokaq_producer,
-chokaq_worker, chokaq_operator and chokaq_monitor with their grants; and SQL Server Agent jobs in msdb that run recovery.
-Rights needed: db_owner in the database; for the Agent jobs, sysadmin. Compatibility level 130 or higher.
-Run it in SSMS, or with  sqlcmd -S server -d database -I -i thisfile.sql  . It may be run again: what is there already is left or
-brought up to date. It stops at the first error.
+chokaq_worker, chokaq_operator and chokaq_monitor with their grants%s
+Upgrades a database of an older schema version, with workers running; jobs stay. docs/upgrading.md tells which workers run on which version.
+Rights needed: db_owner in the database%s. SQL Server 2017 or later, compatibility level 130 or higher.
+Run it in SSMS, or with  sqlcmd -S server -d database -I -b -i thisfile.sql  . It may be run again: what is there already is left or
+brought up to date. It stops at the first error, and says what it does by PRINT.
 
 The editor or sqlcmd splits it at the lines that say GO.
 */

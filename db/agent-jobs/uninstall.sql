@@ -10,7 +10,7 @@ SET XACT_ABORT ON;
 IF CONVERT(int, SERVERPROPERTY('EngineEdition')) IN (4, 5, 6, 11)
     THROW 51017, N'This edition has no SQL Server Agent: there is nothing to uninstall. Nothing was changed.', 1;
 
-DECLARE @Database sysname = DB_NAME(), @JobName sysname = N'';
+DECLARE @Database sysname = DB_NAME(), @JobName sysname = N'', @Removed int = 0;
 
 BEGIN TRANSACTION;
 
@@ -24,6 +24,7 @@ BEGIN
     IF @JobName IS NULL BREAK;
 
     EXEC msdb.dbo.sp_delete_job @job_name = @JobName, @delete_unused_schedule = 1;
+    SET @Removed = @Removed + 1;
     PRINT CONCAT(N'Agent job "', @JobName, N'" is removed.');
 END;
 
@@ -35,3 +36,6 @@ IF EXISTS (SELECT 1 FROM msdb.dbo.syscategories AS c WHERE c.name = N'ChokaQ' AN
     EXEC msdb.dbo.sp_delete_category @class = 'JOB', @name = N'ChokaQ';
 
 COMMIT TRANSACTION;
+
+IF @Removed = 0
+    PRINT CONCAT(N'There are no Agent jobs of ChokaQ for database "', @Database, N'"; nothing was changed.');
