@@ -153,6 +153,10 @@ func TestFailJobsTakesTheNumberOfAttempts(t *testing.T) {
 		_, err := query(t.Context(), d.pool, "chokaq.FailJobs", sql.Named("Jobs", claimsJSON(t, h, map[string]any{"maxAttempts": bad})))
 		wantError(t, err, 51005, "@Jobs[0]", "maxAttempts")
 	}
+	for _, bad := range []any{"yes", 2, "", "TRUE"} {
+		_, err := query(t.Context(), d.pool, "chokaq.FailJobs", sql.Named("Jobs", claimsJSON(t, h, map[string]any{"final": bad})))
+		wantError(t, err, 51005, "@Jobs[0]", "final")
+	}
 }
 
 func TestDurationsOfHandlers(t *testing.T) {

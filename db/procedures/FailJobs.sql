@@ -17,7 +17,7 @@ Result set: JobId bigint, Result varchar, JobState varchar. One row a claim:
               Dead            in the DLQ
               AlreadyRetried, AlreadyDead   by this claim before: an answer was lost
               Lost            not this claim's any more; JobState says where it is (NULL: nowhere). Nothing was changed for it.
-Errors:     51004 to 51007, see CheckClaims; 51005 also for a reason, retryAfterMs or maxAttempts that is not one.
+Errors:     51004 to 51007, see CheckClaims; 51005 also for a reason, retryAfterMs, maxAttempts or final that is not one.
 Tables, in order: Jobs, JobsDLQ, JobFailures (then, for lost rows only, JobsArchive).
 Locks:      one transaction. U on PK_Jobs in order of JobId for all the claims that hold, before any is changed; then X on these, their index
             entries, and the new rows of JobsDLQ and JobFailures (a row there for
@@ -41,7 +41,7 @@ BEGIN
         JobId        bigint NOT NULL PRIMARY KEY,
         ClaimToken   uniqueidentifier NOT NULL,
         Ordinal      int NOT NULL,
-        IsFinal      bit NOT NULL,
+        IsFinal      smallint NOT NULL,
         Reason       nvarchar(40) COLLATE Latin1_General_100_BIN2 NOT NULL,
         Error        nvarchar(4000) NULL,
         RetryAfterMs bigint NOT NULL,
@@ -60,11 +60,12 @@ BEGIN
     FROM @Claims AS c
     WHERE c.Reason NOT IN (N'Failed', N'Rejected', N'Interrupted', N'Cancelled')
        OR c.RetryAfterMs NOT BETWEEN 0 AND 315360000000
-       OR c.MaxAttempts NOT BETWEEN 1 AND 1000;
+       OR c.MaxAttempts NOT BETWEEN 1 AND 1000
+       OR c.IsFinal < 0;
 
     IF @BadOrdinal IS NOT NULL
     BEGIN
-        SET @Message = CONCAT(N'chokaq.FailJobs: @Jobs[', @BadOrdinal, N'] must have a reason of Failed, Rejected, Interrupted or Cancelled (or none), retryAfterMs of 0 to 315360000000 (or none), and maxAttempts of 1 to 1000 (or none). Nothing was changed.');
+        SET @Message = CONCAT(N'chokaq.FailJobs: @Jobs[', @BadOrdinal, N'] must have a reason of Failed, Rejected, Interrupted or Cancelled (or none), retryAfterMs of 0 to 315360000000 (or none), maxAttempts of 1 to 1000 (or none), and final of true or false (or none). Nothing was changed.');
         THROW 51005, @Message, 1;
     END;
 
