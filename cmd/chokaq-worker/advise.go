@@ -15,12 +15,13 @@ import (
 )
 
 const (
-	enoughJobs       = 200            // fewer durations say nothing about a share of some percent
-	fewJobs          = 30             // a type with fewer is marked
-	longestGrace     = 24 * time.Hour // what a target is looked for in
-	spareToKill      = 5 * time.Second
-	defaultGraceList = "1s,2s,5s,10s,15s,30s,1m,2m,5m,10m"
+	enoughJobs   = 200            // fewer durations say nothing about a share of some percent
+	fewJobs      = 30             // a type with fewer is marked
+	longestGrace = 24 * time.Hour // what a target is looked for in
+	spareToKill  = 5 * time.Second
 )
+
+var defaultGraces = []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute}
 
 // adviseFlags are what advise is asked.
 type adviseFlags struct {
@@ -45,7 +46,7 @@ from this environment (CHOKAQ_...), and changes nothing. Exit status 1 where too
 	}
 	flags := c.Flags()
 	flags.DurationVar(&f.since, "since", f.since, "count jobs that succeeded within this time, in whole hours, 1h to 8760h")
-	flags.DurationSliceVar(&f.graces, "grace", nil, "grace periods, comma-separated (default "+defaultGraceList+")")
+	flags.DurationSliceVar(&f.graces, "grace", defaultGraces, "grace periods, comma-separated; that of this environment is added")
 	flags.Float64Var(&f.target, "target", f.target, "share of stops that may leave work, above 0 and below 1")
 	flags.IntVar(&f.handlers, "handlers", 0, "count with a worker of so many handlers, all of them busy, 1 to 10000")
 	flags.IntVar(&f.workers, "workers", 0, "the work was spread over so many workers (default: those that run now)")
@@ -101,10 +102,7 @@ func (f *adviseFlags) check(worker driver.WorkerConfig, given func(string) bool)
 	if len(faults) > 0 {
 		return usageError{errors.Join(faults...)}
 	}
-	if len(f.graces) == 0 {
-		f.graces = []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute}
-	}
-	f.graces = append(f.graces, gracePeriod(worker))
+	f.graces = append(slices.Clone(f.graces), gracePeriod(worker))
 	slices.Sort(f.graces)
 	f.graces = slices.Compact(f.graces)
 	return nil

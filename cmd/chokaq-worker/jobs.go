@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -157,7 +158,7 @@ FROM chokaq.HeldJobs AS h WHERE h.JobId = @JobId`, sql.Named("JobId", ids[0]))
 				}
 				return a.printJSON(shown)
 			}
-			a.paragraph(fmt.Sprintf("job %d is %s since %s UTC:", ids[0], state, since))
+			a.paragraph(fmt.Sprintf("job %d is %s since %s UTC:", ids[0], state, since.Format(time.DateTime)))
 			a.paragraph(stateMeanings[state])
 			for _, h := range held {
 				a.printFields(h)
@@ -182,19 +183,20 @@ var stateMeanings = map[string]string{
 }
 
 // stateOf is where a job is by its history, and since when. The events are in order of time; an operator's decision about a dead job comes after its death.
-func stateOf(history []record) (state, since string) {
+func stateOf(history []record) (state string, since time.Time) {
+	at := func(event record) time.Time { t, _ := event.get("At").(time.Time); return t }
 	for _, event := range history {
 		next := ""
 		switch name := event.text("Event"); name {
 		case "Pending", "Fetched", "Processing", "Succeeded":
-			return name, event.text("At") // there is one, and then the job is not dead
+			return name, at(event) // there is one, and then the job is not dead
 		case "Failed", "Rejected", "Interrupted", "Zombie", "Cancelled":
 			next = "Dead"
 		case "DiscardDeadJobs":
 			next = "Discarded"
 		}
 		if next != "" {
-			state, since = next, event.text("At")
+			state, since = next, at(event)
 		}
 	}
 	return state, since

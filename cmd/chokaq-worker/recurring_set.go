@@ -23,7 +23,8 @@ func (a *app) recurringSetCommand() *cobra.Command {
 		Use: "set NAME", Short: "Make or change a recurring job", Args: cobra.ExactArgs(1),
 		Long: `A new one needs --cron and --type; of one that is there, what is not given stays as it is. Its next ticks are printed. An application that sets the same
 name at its start changes it back.`,
-		Example: "  chokaq-worker recurring set nightly-report --cron '30 2 * * *' --time-zone Europe/Berlin --type report --queue reports",
+		Example: `  chokaq-worker recurring set nightly-report --cron '30 2 * * *' \
+    --time-zone Europe/Berlin --type report --queue reports`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&cron, "cron", "", "minute hour day-of-month month day-of-week, such as \"30 6 * * 1-5\", or @hourly, @daily, @weekly, @monthly, @yearly, \"@every 5m\"")

@@ -120,7 +120,7 @@ var negativeNumber = regexp.MustCompile(`^unknown shorthand flag: '\d' in (-[\d.
 // flagError suggests the flag that was meant.
 func flagError(c *cobra.Command, err error) error {
 	if number := negativeNumber.FindStringSubmatch(err.Error()); number != nil {
-		return fmt.Errorf("%q is not accepted: a number here must be 0 or more (%s); nothing was changed", number[1], c.UseLine())
+		return fmt.Errorf("%q is not accepted: no number below 0 is (%s); nothing was changed", number[1], c.UseLine())
 	}
 	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
