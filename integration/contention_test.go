@@ -90,11 +90,13 @@ func (a *actor) failed() bool {
 // Few keys, so that producers meet on them; a batch names several, in any order.
 func (a *actor) key() string { return fmt.Sprint("key ", a.rng.IntN(12)) }
 
+func (a *actor) jobType() string { return []string{"t", "t", "u"}[a.rng.IntN(3)] }
+
 func (a *actor) queue() string { return []string{"a", "b", "limited"}[a.rng.IntN(3)] }
 
 func (a *actor) produce() {
 	if a.rng.IntN(2) == 0 {
-		args := []any{sql.Named("Queue", a.queue()), sql.Named("JobType", "t"), sql.Named("Priority", 1+a.rng.IntN(10)), sql.Named("MaxAttempts", 2)}
+		args := []any{sql.Named("Queue", a.queue()), sql.Named("JobType", a.jobType()), sql.Named("Priority", 1+a.rng.IntN(10)), sql.Named("MaxAttempts", 2)}
 		if a.rng.IntN(2) == 0 {
 			args = append(args, sql.Named("IdempotencyKey", a.key()))
 		}
@@ -103,7 +105,7 @@ func (a *actor) produce() {
 	}
 	var batch []map[string]any
 	for range 1 + a.rng.IntN(8) {
-		e := map[string]any{"queue": a.queue(), "type": "t", "priority": 1 + a.rng.IntN(10), "maxAttempts": 2}
+		e := map[string]any{"queue": a.queue(), "type": a.jobType(), "priority": 1 + a.rng.IntN(10), "maxAttempts": 2}
 		if a.rng.IntN(2) == 0 {
 			e["idempotencyKey"] = a.key()
 		}
@@ -127,7 +129,9 @@ func (a *actor) work() {
 	token := uuid.New()
 	queues := []string{`["a","b","limited"]`, `["limited","b","a"]`, `["b"]`}[a.rng.IntN(3)]
 	var all []map[string]any
-	for _, r := range a.call("chokaq.ClaimJobs", nil, sql.Named("WorkerId", guid(a.id)), sql.Named("ClaimToken", guid(token)), sql.Named("Queues", queues), sql.Named("MaxJobs", 1+a.rng.IntN(12))) {
+	types := []any{nil, `["t"]`, `["u"]`, `["u","unheard of"]`}[a.rng.IntN(4)]
+	for _, r := range a.call("chokaq.ClaimJobs", nil, sql.Named("WorkerId", guid(a.id)), sql.Named("ClaimToken", guid(token)), sql.Named("Queues", queues), sql.Named("MaxJobs", 1+a.rng.IntN(12)),
+		sql.Named("JobTypes", types)) {
 		all = append(all, map[string]any{"id": r["JobId"], "token": token.String(), "final": a.rng.IntN(2) == 0})
 	}
 	// Some of them, in any order.
