@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -191,24 +192,29 @@ DECLARE @Claim nvarchar(max) = CONCAT(N'[{"id":', @Id, N',"token":"', @Token, N'
 // Whatever text goes in is stored as it is, or refused by the name of what it was given for, and then nothing has changed; and it means nothing to the server.
 // The collation of the database decides what a character is: under one of the _SC kind a pair of surrogates is one, under an old one it weighs nothing.
 func TestOddCharactersAreStoredOrRefused(t *testing.T) {
-	for _, collation := range []string{"SQL_Latin1_General_CP1_CI_AS", "Latin1_General_100_CI_AS_SC"} {
+	// Every text in every place in one collation, every fourth in the other: the test is long.
+	for collation, stride := range map[string]int{"Latin1_General_100_CI_AS_SC": 1, "SQL_Latin1_General_CP1_CI_AS": 4} {
 		t.Run(collation, func(t *testing.T) {
 			d := newEmptyDatabase(t)
 			mustExec(t, d.pool, "ALTER DATABASE "+d.name+" COLLATE "+collation)
 			if err := (db.Installer{DSN: d.dsn}).Up(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			storedOrRefused(t, d)
+			storedOrRefused(t, d, stride)
 		})
 	}
 }
 
-func storedOrRefused(t *testing.T, d *database) {
+func storedOrRefused(t *testing.T, d *database, stride int) {
 	worker := registered(t, d, "odd")
 	objects := changes(t, d)
 	for i, f := range oddFields(d, worker) {
 		t.Run(fmt.Sprint(i, " ", f.named), func(t *testing.T) {
-			for what, x := range oddTexts {
+			for n, what := range slices.Sorted(maps.Keys(oddTexts)) {
+				if (n+i)%stride != 0 {
+					continue
+				}
+				x := oddTexts[what]
 				before := number(t, d.pool, "SELECT (SELECT COUNT(*) FROM chokaq.Jobs) + (SELECT COUNT(*) FROM chokaq.Workers) + (SELECT COUNT(*) FROM chokaq.Queues) AS n")
 				_, err := query(context.Background(), d.pool, "DECLARE @x nvarchar(max) = CONVERT(nvarchar(max), @xBytes), @j nvarchar(max) = CONVERT(nvarchar(max), @jBytes);\n"+f.statement,
 					sql.Named("xBytes", x.bytes()), sql.Named("jBytes", oddly(x.json()).bytes()))
