@@ -15,16 +15,17 @@ func Script(w io.Writer, programVersion string, withoutAgent bool) error {
 		jobs, right = ". Not the SQL Server Agent jobs that run recovery (agent-jobs/install.sql).", ""
 	}
 	s.printf(scriptHeader, LatestVersion(), programVersion, jobs, right)
-	s.batch("SET ANSI_NULLS, QUOTED_IDENTIFIER, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL ON;\nSET NUMERIC_ROUNDABORT OFF;\nSET NOEXEC OFF;")
-	s.batch("IF DB_NAME() IN (N'master', N'msdb', N'model', N'tempdb')\nBEGIN\n    RAISERROR (N'Choose the queue''s database first (USE ...): this is a system database. Nothing was changed.', 16, 1);\n    SET NOEXEC ON;\nEND;")
+	s.rawBatch("SET NOEXEC OFF;")
+	s.batch("SET ANSI_NULLS, QUOTED_IDENTIFIER, ANSI_PADDING, ANSI_WARNINGS, ARITHABORT, CONCAT_NULL_YIELDS_NULL ON;\nSET NUMERIC_ROUNDABORT OFF;\nEXEC sys.sp_set_session_context N'chokaq.Stop', 0;")
+	s.batch("IF DB_NAME() IN (N'master', N'msdb', N'model', N'tempdb')\nBEGIN\n    RAISERROR (N'Choose the queue''s database first (USE ...): this is a system database. Nothing was changed.', 16, 1);\n    " + stop + "\nEND;")
 	s.batch(createSchema)
 	s.batch(`IF OBJECT_ID(N'chokaq.SchemaVersion', N'U') IS NULL
     CREATE TABLE chokaq.SchemaVersion (version bigint NOT NULL PRIMARY KEY, dirty bit NOT NULL);`)
 	s.batch(fmt.Sprintf(`IF EXISTS (SELECT 1 FROM chokaq.SchemaVersion AS v WHERE v.version > %d OR v.dirty = 1)
 BEGIN
     RAISERROR (N'The database has a newer schema than this script, or a migration that failed half way. Nothing was changed.', 16, 1);
-    SET NOEXEC ON;
-END;`, LatestVersion()))
+    %s
+END;`, LatestVersion(), stop))
 	for i, name := range migrations() {
 		text, err := Migrations.ReadFile("migrations/" + name)
 		if err != nil {
@@ -32,11 +33,11 @@ END;`, LatestVersion()))
 		}
 		version := i + 1
 		s.printf("\nPRINT N'Migration %s';\n", name)
-		// The migration is one batch of its own; where it has run, NOEXEC steps over it. A failure must stay a stop, hence the context.
+		// The migration is one batch of its own; where it has run, NOEXEC steps over it.
 		s.batch(fmt.Sprintf("DECLARE @Run bit = CASE WHEN EXISTS (SELECT 1 FROM chokaq.SchemaVersion AS v WHERE v.version >= %d) THEN 0 ELSE 1 END;\nEXEC sys.sp_set_session_context N'chokaq.Run', @Run;\nIF @Run = 0 SET NOEXEC ON;", version))
 		s.rawBatch(string(text))
 		s.batch("IF @@ERROR <> 0 EXEC sys.sp_set_session_context N'chokaq.Run', -1;")
-		s.printf("SET NOEXEC OFF;\nGO\n")
+		s.printf("SET NOEXEC OFF;\nGO\nIF CONVERT(int, SESSION_CONTEXT(N'chokaq.Stop')) = 1 SET NOEXEC ON;\nGO\n")
 		s.rawBatch(fmt.Sprintf(`IF CONVERT(int, SESSION_CONTEXT(N'chokaq.Run')) = 1 AND EXISTS (SELECT 1 FROM chokaq.SchemaObjects AS o WHERE o.ObjectName = N'migrations/%s')
 BEGIN
     DELETE FROM chokaq.SchemaVersion;
@@ -45,8 +46,8 @@ END;
 IF NOT EXISTS (SELECT 1 FROM chokaq.SchemaVersion AS v WHERE v.version >= %d)
 BEGIN
     RAISERROR (N'Migration %s did not run: see the error above. The rest of this script is skipped.', 16, 1);
-    SET NOEXEC ON;
-END;`, name, version, version, name))
+    %s
+END;`, name, version, version, name, stop))
 	}
 	for _, o := range objects() {
 		s.printf("\nPRINT N'%s';\nGO\n", o.name)
@@ -64,6 +65,9 @@ END;`, name, version, version, name))
 	s.printf("\nSET NOEXEC OFF;\nGO\n")
 	return s.err
 }
+
+// stop makes the server skip the rest of the script. Stepping over a migration turns NOEXEC off again, so the session context remembers what must stay a stop.
+const stop = "EXEC sys.sp_set_session_context N'chokaq.Stop', 1; SET NOEXEC ON;"
 
 const scriptHeader = `/*
 ChokaQ for SQL Server: installation script, schema version %d (chokaq-worker %s).
@@ -97,5 +101,5 @@ func (s *scriptWriter) rawBatch(text string) { s.printf("%s\nGO\n", strings.Trim
 // batch ends a batch and skips what follows if it failed.
 func (s *scriptWriter) batch(text string) {
 	s.rawBatch(text)
-	s.printf("IF @@ERROR <> 0 SET NOEXEC ON;\nGO\n")
+	s.printf("IF @@ERROR <> 0 BEGIN %s END;\nGO\n", stop)
 }

@@ -111,6 +111,33 @@ func TestTheScriptInstallsWhatUpInstalls(t *testing.T) {
 	}
 }
 
+// What the script refuses, it leaves alone to its end: SSMS goes on after an error.
+func TestTheScriptStopsAtADatabaseThatIsNotForIt(t *testing.T) {
+	var script bytes.Buffer
+	if err := db.Script(&script, "test", true); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []string{"UPDATE chokaq.SchemaVersion SET version = 9999", "UPDATE chokaq.SchemaVersion SET dirty = 1"} {
+		d := newEmptyDatabase(t)
+		changes(t, d)
+		mustExec(t, d.pool, change)
+		mustExec(t, d.pool, "DROP VIEW chokaq.CurrentSettings")
+		conn := d.session(t)
+		var refused error
+		for _, b := range batch.Split(script.String(), "GO") {
+			if _, err := conn.ExecContext(t.Context(), b); err != nil {
+				refused = errors.Join(refused, err)
+			}
+		}
+		if refused == nil || strings.Count(refused.Error(), "\n") != 0 || !strings.Contains(refused.Error(), "newer schema") {
+			t.Errorf("after %q the script answers %v", change, refused)
+		}
+		if n := number(t, d.pool, "SELECT COUNT(*) FROM sys.views WHERE name = N'CurrentSettings'"); n != 0 {
+			t.Errorf("after %q the script went on", change)
+		}
+	}
+}
+
 func TestAMigrationLeftInDoubtIsSettled(t *testing.T) {
 	for _, happened := range []bool{true, false} {
 		d := newEmptyDatabase(t)
