@@ -86,8 +86,14 @@ func (i Installer) runAgentScript(ctx context.Context, name string, prepare func
 
 // agentError adds what the bare number does not say.
 func agentError(err error) error {
-	if e, ok := errors.AsType[mssql.Error](err); ok && (e.Number == 229 || e.Number == 916 || e.Number == 15247) {
-		return fmt.Errorf("this login may not manage SQL Server Agent jobs; a member of sysadmin may: %w", err)
+	if e, ok := errors.AsType[mssql.Error](err); ok {
+		switch e.Number {
+		case 229, 916, 15247:
+			return fmt.Errorf("this login may not manage SQL Server Agent jobs; a member of sysadmin may: %w", err)
+		case 40515:
+			// Azure SQL Database refuses the names in msdb before the script's own check of the edition has run.
+			return fmt.Errorf("Azure SQL Database has no SQL Server Agent. Run recovery from the worker instead (CHOKAQ_RECOVERY_ENABLED=true), or chokaq-worker recover from a scheduler of your own; nothing was changed: %w", err)
+		}
 	}
 	return err
 }

@@ -225,6 +225,8 @@ func TestStatusViews(t *testing.T) {
 	}
 	_, err := d.pool.ExecContext(t.Context(), "chokaq.SetWorkerState", sql.Named("WorkerId", guid(worker)), sql.Named("State", "asleep"))
 	wantError(t, err, 51003, "@State")
+	_, err = d.pool.ExecContext(t.Context(), "chokaq.SetWorkerState", sql.Named("WorkerId", guid(worker)), sql.Named("State", "running "))
+	wantError(t, err, 51003, "@State")
 	_, err = d.pool.ExecContext(t.Context(), "chokaq.SetWorkerState", sql.Named("WorkerId", guid(uuid.New())), sql.Named("State", "running"))
 	wantError(t, err, 51013, "@WorkerId")
 	if r := mustQuery(t, d.pool, "SELECT ProcedureName, LastStartedAt FROM chokaq.RecoveryStatus"); len(r) != 3 || r[0]["LastStartedAt"] != nil {

@@ -148,7 +148,7 @@ func TestRecurringJobsAreChecked(t *testing.T) {
 		number int32
 	}{
 		{"Cron", "* * * *", 51001}, {"Cron", "* * * *  *", 51001}, {"Cron", "", 51001}, {"Cron", "* * * * * *", 51001}, {"TimeZone", "", 51001}, {"Name", strings.Repeat("x", 65), 51001},
-		{"MissedTicks", "some", 51001}, {"Payload", "{", 51002}, {"Payload", "1,2", 51002}, {"Headers", "[]", 51002}, {"Priority", 0, 51003}, {"MaxAttempts", 1001, 51003},
+		{"MissedTicks", "some", 51001}, {"MissedTicks", "one ", 51001}, {"Payload", "{", 51002}, {"Payload", "1,2", 51002}, {"Headers", "[]", 51002}, {"Priority", 0, 51003}, {"MaxAttempts", 1001, 51003},
 	} {
 		args := map[string]any{"Name": "r", "Cron": "* * * * *", "Queue": "q", "JobType": "t"}
 		args[c.name] = c.value

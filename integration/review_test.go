@@ -96,6 +96,25 @@ func TestDeadJobsAreGroupedByWhatTheyDiedOf(t *testing.T) {
 	}
 }
 
+// The longest error there is has no line feed, nor room for one.
+func TestTheLongestErrorsAreGrouped(t *testing.T) {
+	d := newDatabase(t)
+	all := processing(t, d, uuid.New(), "q", 2)
+	for i, text := range []string{strings.Repeat("7", 4000), strings.Repeat("8", 9000)} {
+		answers(t, d.pool, "FailJobs", claimsJSON(t, all[i:i+1], map[string]any{"final": true, "error": text}))
+	}
+	got := mustQuery(t, d.pool, "SELECT ErrorStart, DeadJobs FROM chokaq.DeadJobGroups")
+	if len(got) != 1 || got[0]["ErrorStart"] != strings.Repeat("0", 80) || got[0]["DeadJobs"] != int64(2) {
+		t.Errorf("groups: %v", got)
+	}
+	// What the log keeps of a job that is requeued or discarded is all of it, too.
+	requeue(t, d, sql.Named("JobIds", fmt.Sprintf("[%d]", all[0].ID)))
+	mustQuery(t, d.pool, "chokaq.DiscardDeadJobs", sql.Named("JobIds", fmt.Sprintf("[%d]", all[1].ID)), sql.Named("Note", "no"))
+	if n := number(t, d.pool, "SELECT COUNT(*) FROM chokaq.OperatorLog WHERE LEN(OldValue) = 4000 + LEN(N'Failed: ') + 1"); n != 2 {
+		t.Errorf("the log has %d whole errors: %v", n, mustQuery(t, d.pool, "SELECT ActionName, LEN(OldValue) AS Characters FROM chokaq.OperatorLog"))
+	}
+}
+
 func TestTheHistoryOfAJob(t *testing.T) {
 	d := newDatabase(t)
 	worker := uuid.New()

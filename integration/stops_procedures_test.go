@@ -41,7 +41,7 @@ func TestTheRecordOfAStop(t *testing.T) {
 	if n := number(t, d.pool, "SELECT COUNT(*) FROM chokaq.WorkerStatus WHERE WorkerId = @WorkerId AND State = 'stopped'", workerArg(worker)); n != 1 {
 		t.Error("the worker does not count as stopped")
 	}
-	for _, bad := range []string{"", "[]", "x", `{"outcome": "good"}`, `{"running": -1}`, `{"running": "3"}`, `{"totalMs": 1.5}`} {
+	for _, bad := range []string{"", "[]", "x", `{"outcome": "good"}`, `{"outcome": "clean "}`, `{"running": -1}`, `{"running": "3"}`, `{"totalMs": 1.5}`} {
 		_, err := query(t.Context(), d.pool, "chokaq.RecordWorkerStop", workerArg(worker), sql.Named("Report", bad))
 		wantError(t, err, 51002, "@Report")
 	}
@@ -53,7 +53,7 @@ func TestTheRecordOfAStop(t *testing.T) {
 func TestAStopThatBeganWithoutTheDatabase(t *testing.T) {
 	d := newDatabase(t)
 	worker := registered(t, d, "q")
-	mustQuery(t, d.pool, "chokaq.RecordWorkerStop", workerArg(worker), sql.Named("Report", `{"outcome": "clean", "reason": "SIGINT", "totalMs": 60000}`))
+	mustQuery(t, d.pool, "chokaq.RecordWorkerStop", workerArg(worker), sql.Named("Report", `{"outcome": "clean", "reason": "SIGINT", "totalMs": 50000, "totalMs": 60000}`))
 	r := mustQuery(t, d.pool, "SELECT Outcome, Reason, DATEDIFF(SECOND, DrainingAt, StoppedAt) AS Took FROM chokaq.StopHistory WHERE WorkerId = @WorkerId", workerArg(worker))
 	if len(r) != 1 || r[0]["Outcome"] != "clean" || r[0]["Reason"] != "SIGINT" || r[0]["Took"] != int64(60) {
 		t.Errorf("the record says %v", r)

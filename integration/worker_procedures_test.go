@@ -156,6 +156,8 @@ func TestFail(t *testing.T) {
 
 	_, err := query(t.Context(), d.pool, "chokaq.FailJobs", sql.Named("Jobs", claimsJSON(t, all[:1], map[string]any{"reason": "Zombie"})))
 	wantError(t, err, 51005, "@Jobs[0]", "reason")
+	_, err = query(t.Context(), d.pool, "chokaq.FailJobs", sql.Named("Jobs", claimsJSON(t, all[:1], map[string]any{"reason": "Failed "})))
+	wantError(t, err, 51005, "@Jobs[0]", "reason")
 }
 
 func TestCancel(t *testing.T) {

@@ -25,7 +25,7 @@ SET ARITHABORT ON;
 SET CONCAT_NULL_YIELDS_NULL ON;
 SET NUMERIC_ROUNDABORT OFF;
 
-IF (SELECT compatibility_level FROM sys.databases WHERE database_id = DB_ID()) < 130
+IF (SELECT compatibility_level FROM sys.databases WHERE name = DB_NAME()) < 130
     THROW 51016, N'ChokaQ needs database compatibility level 130 or higher, because its procedures read JSON with OPENJSON. Run ALTER DATABASE CURRENT SET COMPATIBILITY_LEVEL = 130 (or higher), then run this migration again. Nothing was changed.', 1;
 
 BEGIN TRANSACTION;

@@ -78,7 +78,7 @@ BEGIN
                    WHERE j.WorkerId = @WorkerId AND j.ClaimToken = @ClaimToken AND j.WorkerId IS NOT NULL)
     BEGIN
         DECLARE @Room int = @MaxJobs, @Ordinal int = -1, @Queue nvarchar(64), @Take int, @Got int,
-                @Found int, @IsPaused bit, @ConcurrencyLimit int, @Active int, @Above int, @Priority int, @WorkerState varchar(10),
+                @Found int, @IsPaused bit, @ConcurrencyLimit int, @Active int, @Above tinyint, @Priority tinyint, @WorkerState varchar(10),
                 @Window int, @AfterDueAt datetime2(3), @AfterJobId bigint;
 
         WHILE @Room > 0

@@ -40,7 +40,7 @@ BEGIN
 
     UPDATE d
     SET DiscardedAt = @Now, DiscardedBy = ORIGINAL_LOGIN(), DiscardNote = @Note
-    OUTPUT inserted.JobId, inserted.Queue, CONCAT(inserted.Reason COLLATE DATABASE_DEFAULT, N': ', inserted.Error) INTO @Discarded (JobId, Queue, Summary)
+    OUTPUT inserted.JobId, inserted.Queue, CONCAT(inserted.Reason COLLATE DATABASE_DEFAULT, N': ', CONVERT(nvarchar(max), inserted.Error)) INTO @Discarded (JobId, Queue, Summary)
     FROM @Asked AS a
     INNER JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = a.JobId
     WHERE d.DiscardedAt IS NULL

@@ -58,7 +58,7 @@ BEGIN
 
     SELECT @BadOrdinal = MIN(c.Ordinal)
     FROM @Claims AS c
-    WHERE c.Reason NOT IN (N'Failed', N'Rejected', N'Interrupted', N'Cancelled')
+    WHERE c.Reason NOT IN (N'Failed', N'Rejected', N'Interrupted', N'Cancelled') OR RIGHT(c.Reason, 1) = N' '  -- which a comparison does not see
        OR c.RetryAfterMs NOT BETWEEN 0 AND 315360000000
        OR c.MaxAttempts NOT BETWEEN 1 AND 1000
        OR c.IsFinal < 0;

@@ -26,7 +26,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 
     SELECT (SELECT TOP (1) v.version FROM chokaq.SchemaVersion AS v ORDER BY v.version DESC) AS SchemaVersion,
-           COALESCE((SELECT TOP (1) v.dirty FROM chokaq.SchemaVersion AS v ORDER BY v.version DESC), 0) AS IsDirty,
+           CONVERT(bit, COALESCE((SELECT TOP (1) v.dirty FROM chokaq.SchemaVersion AS v ORDER BY v.version DESC), 0)) AS IsDirty,
            CONVERT(bigint, 1) AS OldestClientSchemaVersion,
            CONVERT(int, d.compatibility_level) AS CompatibilityLevel,
            d.is_read_committed_snapshot_on AS IsReadCommittedSnapshotOn,
@@ -40,5 +40,5 @@ BEGIN
            ORIGINAL_LOGIN() AS LoginName,
            CONVERT(datetime2(3), SYSUTCDATETIME()) AS DatabaseTimeUtc
     FROM sys.databases AS d
-    WHERE d.database_id = DB_ID();
+    WHERE d.name = DB_NAME();  -- not by DB_ID(): in Azure SQL Database that is another number than sys.databases has
 END;

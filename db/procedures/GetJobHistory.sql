@@ -34,7 +34,7 @@ BEGIN
     );
 
     INSERT INTO @History (At, Place, Event, Attempt, WorkerId, LoginName, Detail)
-    SELECT j.EnqueuedAt, 0, 'Enqueued', NULL, NULL, j.EnqueuedBy, CONCAT(N'queue ', j.Queue COLLATE DATABASE_DEFAULT, N', type ', j.JobType COLLATE DATABASE_DEFAULT)
+    SELECT j.EnqueuedAt, 0, 'Enqueued', CONVERT(int, NULL), CONVERT(uniqueidentifier, NULL), j.EnqueuedBy, CONCAT(N'queue ', j.Queue COLLATE DATABASE_DEFAULT, N', type ', j.JobType COLLATE DATABASE_DEFAULT)
     FROM chokaq.Jobs AS j WITH (NOLOCK) WHERE j.JobId = @JobId
     UNION ALL
     SELECT COALESCE(CASE j.State WHEN 1 THEN j.FetchedAt WHEN 2 THEN j.StartedAt END, j.LastErrorAt, j.EnqueuedAt), 9,

@@ -39,7 +39,7 @@ BEGIN
 
     SELECT @Bad = MIN(e.[key])
     FROM OPENJSON(@Report) AS e
-    WHERE (e.[key] COLLATE Latin1_General_100_BIN2 = N'outcome' AND (e.[type] <> 1 OR e.[value] COLLATE Latin1_General_100_BIN2 NOT IN (N'clean', N'review', N'abandoned')))
+    WHERE (e.[key] COLLATE Latin1_General_100_BIN2 = N'outcome' AND (e.[type] <> 1 OR e.[value] COLLATE Latin1_General_100_BIN2 NOT IN (N'clean', N'review', N'abandoned') OR RIGHT(e.[value], 1) = N' '))
        OR (e.[key] COLLATE Latin1_General_100_BIN2 IN
                (N'running', N'released', N'leftFetched', N'completed', N'retried', N'dead', N'interrupted', N'abandoned', N'unstored',
                 N'releaseMs', N'handlersMs', N'flushMs', N'totalMs', N'gracePeriodMs', N'prefetchedJobReleaseTimeoutMs')
@@ -66,7 +66,7 @@ BEGIN
     /* A worker that could not reach the database when it began to drain has no row yet. */
     INSERT INTO chokaq.WorkerStops (WorkerId, HostName, ProcessId, Version, Queues, DrainingAt)
     SELECT w.WorkerId, w.HostName, w.ProcessId, w.Version, w.Queues,
-           DATEADD(MILLISECOND, -COALESCE((SELECT TRY_CONVERT(int, e.[value]) FROM OPENJSON(@Report) AS e WHERE e.[key] COLLATE Latin1_General_100_BIN2 = N'totalMs'), 0), @Now)
+           DATEADD(MILLISECOND, -COALESCE((SELECT MAX(TRY_CONVERT(int, e.[value])) FROM OPENJSON(@Report) AS e WHERE e.[key] COLLATE Latin1_General_100_BIN2 = N'totalMs'), 0), @Now)
     FROM chokaq.Workers AS w WITH (ROWLOCK)
     WHERE w.WorkerId = @WorkerId
       AND NOT EXISTS (SELECT 1 FROM chokaq.WorkerStops AS s WITH (ROWLOCK) WHERE s.WorkerId = @WorkerId);

@@ -87,7 +87,7 @@ BEGIN
 
     /* The log is written first: afterwards the reason and the error are no longer anywhere. */
     INSERT INTO chokaq.OperatorActions (ActionName, JobId, Queue, OldValue, Note, LoginName, HostName, ProgramName, ActedAt)
-    SELECT 'RequeueDeadJobs', d.JobId, d.Queue, CONCAT(d.Reason COLLATE DATABASE_DEFAULT, N': ', d.Error), @Note, ORIGINAL_LOGIN(), HOST_NAME(), APP_NAME(), @Now
+    SELECT 'RequeueDeadJobs', d.JobId, d.Queue, CONCAT(d.Reason COLLATE DATABASE_DEFAULT, N': ', CONVERT(nvarchar(max), d.Error)), @Note, ORIGINAL_LOGIN(), HOST_NAME(), APP_NAME(), @Now
     FROM @Dead AS k
     INNER JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, UPDLOCK, READCOMMITTEDLOCK) ON d.JobId = k.JobId
     WHERE k.IsDiscarded = 0 AND k.KeyInUse = 0

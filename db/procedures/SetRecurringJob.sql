@@ -50,7 +50,7 @@ BEGIN
 
     IF LEFT(@Cron, 1) <> N'@' AND (LEN(@Cron) - LEN(REPLACE(@Cron, N' ', N'')) <> 4 OR CHARINDEX(N'  ', @Cron) > 0)
         THROW 51001, N'chokaq.SetRecurringJob: @Cron must have five fields with one space between (minute hour day-of-month month day-of-week), such as 30 6 * * 1-5, or be @hourly, @daily, @weekly or @monthly. Nothing was changed.', 1;
-    IF @MissedTicks IS NULL OR @MissedTicks COLLATE Latin1_General_100_BIN2 NOT IN (N'one', N'all', N'none')
+    IF @MissedTicks IS NULL OR @MissedTicks COLLATE Latin1_General_100_BIN2 NOT IN (N'one', N'all', N'none') OR RIGHT(@MissedTicks, 1) = N' '
         THROW 51001, N'chokaq.SetRecurringJob: @MissedTicks must be one, all or none. Nothing was changed.', 1;
     IF DATALENGTH(@Note) > 2000
         THROW 51001, N'chokaq.SetRecurringJob: @Note must be at most 1000 characters. Nothing was changed.', 1;

@@ -23,7 +23,7 @@ BEGIN
     SET ROWCOUNT 0;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 
-    IF @State IS NULL OR @State COLLATE Latin1_General_100_BIN2 NOT IN (N'running', N'draining', N'stopped')
+    IF @State IS NULL OR @State COLLATE Latin1_General_100_BIN2 NOT IN (N'running', N'draining', N'stopped') OR RIGHT(@State, 1) = N' '
         THROW 51003, N'chokaq.SetWorkerState: @State must be running, draining or stopped. Nothing was changed.', 1;
 
     IF DATALENGTH(@Reason) > 400

@@ -12,7 +12,9 @@ CREATE OR ALTER VIEW chokaq.DeadJobGroups
 AS
 SELECT d.Queue, d.JobType, d.Reason, e.ErrorStart, COUNT_BIG(*) AS DeadJobs, MIN(d.DeadAt) AS FirstDeadAt, MAX(d.DeadAt) AS LastDeadAt, MAX(d.JobId) AS ExampleJobId
 FROM chokaq.JobsDLQ AS d WITH (NOLOCK)
-CROSS APPLY (SELECT LEFT(d.Error, CHARINDEX(NCHAR(10), d.Error + NCHAR(10)) - 1) AS FirstLine) AS l
-CROSS APPLY (SELECT CONVERT(nvarchar(80), LEFT(TRANSLATE(l.FirstLine, N'123456789', N'000000000'), 80)) AS ErrorStart) AS e
+/* Cut before the line feed is added: a string of 4000 characters has no room for another. Under a binary collation, in which every character counts and counts as one. */
+CROSS APPLY (SELECT CONVERT(nvarchar(80), LEFT(d.Error COLLATE Latin1_General_100_BIN2, 80)) AS Beginning) AS b
+CROSS APPLY (SELECT LEFT(b.Beginning, CHARINDEX(NCHAR(10), b.Beginning + NCHAR(10)) - 1) AS FirstLine) AS l
+CROSS APPLY (SELECT CONVERT(nvarchar(80), TRANSLATE(l.FirstLine, N'123456789', N'000000000')) COLLATE DATABASE_DEFAULT AS ErrorStart) AS e
 WHERE d.DiscardedAt IS NULL
 GROUP BY d.Queue, d.JobType, d.Reason, e.ErrorStart;

@@ -58,7 +58,7 @@ func (j Job) String() string {
 
 const selectJobs = `
 SELECT j.JobId, j.Queue, j.JobType, CASE j.State WHEN 0 THEN 'Pending' WHEN 1 THEN 'Fetched' ELSE 'Processing' END AS State, j.Priority, j.Attempt,
-       j.MaxAttempts, j.EnqueuedAt, j.DueAt, j.IdempotencyKey, j.Headers, j.Payload, NULL AS Reason, j.LastError AS Error
+       j.MaxAttempts, j.EnqueuedAt, j.DueAt, j.IdempotencyKey, j.Headers, j.Payload, CONVERT(varchar(20), NULL) AS Reason, j.LastError AS Error
 FROM chokaq.Jobs AS j
 UNION ALL
 SELECT a.JobId, a.Queue, a.JobType, 'Completed', a.Priority, a.Attempt,

@@ -118,7 +118,7 @@ func database(ctx context.Context, p *Patient) ([]Finding, error) {
 	var rcsi, autoClose, readOnly, autoShrink bool
 	if err := p.DB.QueryRowContext(ctx, `SELECT d.name, CONVERT(int, d.compatibility_level), COALESCE(d.collation_name, N''), d.is_read_committed_snapshot_on, d.is_auto_close_on, d.is_auto_shrink_on, d.is_read_only,
        d.recovery_model_desc, d.state_desc, d.user_access_desc
-FROM sys.databases AS d WHERE d.database_id = DB_ID()`).Scan(&name, &level, &collation, &rcsi, &autoClose, &autoShrink, &readOnly, &recovery, &state, &access); err != nil {
+FROM sys.databases AS d WHERE d.name = DB_NAME()`).Scan(&name, &level, &collation, &rcsi, &autoClose, &autoShrink, &readOnly, &recovery, &state, &access); err != nil {
 		return nil, err
 	}
 	var found []Finding
