@@ -23,8 +23,18 @@ type metrics struct {
 	enqueued, claimed, started, completed, retried, dead, released, refused, lost, ticks, callErrors metric.Int64Counter
 	handlerDuration, pickupLatency, callDuration                                                     metric.Float64Histogram
 
-	mu    sync.Mutex
-	pairs map[[2]string]attribute.Set
+	mu     sync.Mutex
+	labels map[labelKey]*labels
+	pairs  map[[2]string]bool // of queue and job type, that have labels of their own
+}
+
+// labelKey is a queue and job type, and perhaps one attribute more.
+type labelKey struct{ queue, jobType, name, value string }
+
+// labels are options that are made once: a job passes by half a dozen instruments.
+type labels struct {
+	add    []metric.AddOption
+	record []metric.RecordOption
 }
 
 // Buckets in seconds: handlers run from milliseconds to hours, calls of the database for milliseconds.
@@ -35,7 +45,7 @@ var (
 )
 
 func newMetrics(provider metric.MeterProvider) (*metrics, error) {
-	m := &metrics{meter: provider.Meter(instrumentation), pairs: make(map[[2]string]attribute.Set)}
+	m := &metrics{meter: provider.Meter(instrumentation), labels: make(map[labelKey]*labels), pairs: make(map[[2]string]bool)}
 	var faults []error
 	counter := func(name, unit, description string) metric.Int64Counter {
 		c, err := m.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
@@ -64,35 +74,44 @@ func newMetrics(provider metric.MeterProvider) (*metrics, error) {
 	return m, errors.Join(faults...)
 }
 
-// pair is the label set of a queue and job type.
-func (m *metrics) pair(queue, jobType string) metric.MeasurementOption {
+// of is the labels of a queue and job type, with one attribute more if it has a name.
+func (m *metrics) of(queue, jobType, name, value string) *labels {
+	key := labelKey{queue, jobType, name, value}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := [2]string{queue, jobType}
-	set, ok := m.pairs[key]
-	if !ok {
-		if len(m.pairs) >= maxLabelPairs {
-			key = [2]string{"_other", "_other"}
-		}
-		set = attribute.NewSet(attribute.String("queue", key[0]), attribute.String("job_type", key[1]))
-		m.pairs[key] = set
+	if l := m.labels[key]; l != nil {
+		return l
 	}
-	return metric.WithAttributeSet(set)
+	if pair := [2]string{queue, jobType}; !m.pairs[pair] {
+		if len(m.pairs) < maxLabelPairs {
+			m.pairs[pair] = true
+		} else if key.queue, key.jobType = "_other", "_other"; m.labels[key] != nil {
+			return m.labels[key]
+		}
+	}
+	attributes := []attribute.KeyValue{attribute.String("queue", key.queue), attribute.String("job_type", key.jobType)}
+	if name != "" {
+		attributes = append(attributes, attribute.String(name, value))
+	}
+	option := metric.WithAttributeSet(attribute.NewSet(attributes...))
+	l := &labels{[]metric.AddOption{option}, []metric.RecordOption{option}}
+	m.labels[key] = l
+	return l
 }
 
-func (m *metrics) count(counter metric.Int64Counter, job JobInfo, attributes ...attribute.KeyValue) {
-	options := []metric.AddOption{m.pair(job.Queue, job.Type)}
-	if len(attributes) > 0 {
-		options = append(options, metric.WithAttributes(attributes...))
-	}
-	counter.Add(context.Background(), 1, options...)
+func (m *metrics) count(counter metric.Int64Counter, job JobInfo) {
+	counter.Add(context.Background(), 1, m.of(job.Queue, job.Type, "", "").add...)
+}
+
+func (m *metrics) countAs(counter metric.Int64Counter, job JobInfo, name, value string) {
+	counter.Add(context.Background(), 1, m.of(job.Queue, job.Type, name, value).add...)
 }
 
 // began records the start of an attempt: how long the job had been due, by the database's clock until it was fetched and by this process's since.
 func (m *metrics) began(job *heldJob, now time.Duration) {
 	m.count(m.started, job.info)
 	latency := max(job.info.FetchedAt.Sub(job.info.DueAt), 0) + max(now-job.claimedAt, 0)
-	m.pickupLatency.Record(context.Background(), latency.Seconds(), m.pair(job.info.Queue, job.info.Type))
+	m.pickupLatency.Record(context.Background(), latency.Seconds(), m.of(job.info.Queue, job.info.Type, "", "").record...)
 }
 
 // ended records what the database made of an attempt.
@@ -107,12 +126,12 @@ func (m *metrics) ended(o outcome, result string) {
 		m.count(m.retried, info)
 	case "Dead":
 		outcome = "dead"
-		m.count(m.dead, info, attribute.String("reason", deadReason(o)))
+		m.countAs(m.dead, info, "reason", deadReason(o))
 	default:
 		outcome = "refused"
-		m.count(m.refused, info, attribute.String("operation", "outcome"))
+		m.countAs(m.refused, info, "operation", "outcome")
 	}
-	m.handlerDuration.Record(context.Background(), o.duration.Seconds(), m.pair(info.Queue, info.Type), metric.WithAttributes(attribute.String("outcome", outcome)))
+	m.handlerDuration.Record(context.Background(), o.duration.Seconds(), m.of(info.Queue, info.Type, "outcome", outcome).record...)
 }
 
 func deadReason(o outcome) string {
@@ -139,7 +158,7 @@ func (m *metrics) called(procedure string, took time.Duration, err error) {
 func (m *metrics) enqueuedAll(elements []enqueueElement, answers []Enqueued) {
 	for i, a := range answers {
 		if a.Created {
-			m.enqueued.Add(context.Background(), 1, m.pair(elements[i].Queue, elements[i].Type))
+			m.enqueued.Add(context.Background(), 1, m.of(elements[i].Queue, elements[i].Type, "", "").add...)
 		}
 	}
 }

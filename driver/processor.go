@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.uber.org/zap"
 )
 
@@ -154,7 +153,7 @@ func (p *processor) start(calls context.Context, batch []*heldJob) {
 func (p *processor) refused(job *heldJob, state string) {
 	p.w.owned.remove(job)
 	p.w.stats.refusedStarts.Add(1)
-	p.w.client.metrics.count(p.w.client.metrics.refused, job.info, attribute.String("operation", "start"))
+	p.w.client.metrics.countAs(p.w.client.metrics.refused, job.info, "operation", "start")
 	p.w.log.Warn("a prefetched job was lost before it started; its handler does not run", event("job.start_refused"), jobFields(job.info), zap.String("job_state", state))
 	p.leave(job)
 }

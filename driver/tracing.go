@@ -53,16 +53,19 @@ func (t tracing) enqueueing(ctx context.Context, elements []enqueueElement) (con
 
 // attempting begins the span of an attempt, a trace of its own, linked to the producer's.
 func (t tracing) attempting(ctx context.Context, job JobInfo) (context.Context, trace.Span) {
-	options := []trace.SpanStartOption{
-		trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer),
-		trace.WithAttributes(append(messaging("process", "process", job.Queue),
-			attribute.Int64("chokaq.job.id", job.ID), attribute.String("chokaq.job.type", job.Type), attribute.Int("chokaq.job.attempt", job.Attempt))...),
+	ctx, span := t.tracer.Start(ctx, "process "+job.Type, attemptOptions...)
+	if !span.IsRecording() { // nobody looks: cost nothing
+		return ctx, span
 	}
+	span.SetAttributes(append(messaging("process", "process", job.Queue),
+		attribute.Int64("chokaq.job.id", job.ID), attribute.String("chokaq.job.type", job.Type), attribute.Int("chokaq.job.attempt", job.Attempt))...)
 	if producer := trace.SpanContextFromContext(t.propagator.Extract(context.Background(), headerCarrier(job.Headers))); producer.IsValid() {
-		options = append(options, trace.WithLinks(trace.Link{SpanContext: producer}))
+		span.AddLink(trace.Link{SpanContext: producer})
 	}
-	return t.tracer.Start(ctx, "process "+job.Type, options...)
+	return ctx, span
 }
+
+var attemptOptions = []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer)}
 
 // endAttempt ends the span of an attempt.
 func endAttempt(span trace.Span, err, cause error) {
