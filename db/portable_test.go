@@ -14,6 +14,7 @@ var unportable = []struct{ pattern, why string }{
 	{`\bIS\s+(NOT\s+)?DISTINCT\s+FROM\b`, "SQL Server 2017 does not have it"},
 	{`\bISJSON\s*\([^()]*,`, "SQL Server 2017 has no second argument of ISJSON"},
 	{`\bSTRING_SPLIT\s*\([^()]*,[^()]*,`, "SQL Server 2017 has no third argument of STRING_SPLIT"},
+	{`\bCOLLATE\s+\w+\s+'(lax |strict )?\$`, "the documented grammar of OPENJSON's WITH has no COLLATE"},
 	{`\|\|`, "SQL Server 2022 and earlier have no such operator"},
 }
 

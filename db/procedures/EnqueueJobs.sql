@@ -59,8 +59,9 @@ BEGIN
        under a binary collation, since others may count a pair of surrogates as one. */
     INSERT INTO @Given (Ordinal, ElementType, Queue, JobType, Payload, PriorityText, AttemptsText, DueText, DelayText, IdempotencyKey, HeadersJson, HeadersText, Created)
     SELECT CONVERT(int, e.[key]), e.[type], f.Queue, f.JobType, COALESCE(f.PayloadJson, f.PayloadText, N'{}'),
-           COALESCE(LEFT(f.Priority, 400), N'5'), COALESCE(LEFT(f.MaxAttempts, 400), N'10'), LEFT(f.DueAt, 400), LEFT(f.DelayMs, 400), LEFT(f.IdempotencyKey, 400),
-           f.HeadersJson, LEFT(f.HeadersText, 400), 0
+           COALESCE(LEFT(f.Priority COLLATE Latin1_General_100_BIN2, 400), N'5'), COALESCE(LEFT(f.MaxAttempts COLLATE Latin1_General_100_BIN2, 400), N'10'),
+           LEFT(f.DueAt COLLATE Latin1_General_100_BIN2, 400), LEFT(f.DelayMs COLLATE Latin1_General_100_BIN2, 400), LEFT(f.IdempotencyKey COLLATE Latin1_General_100_BIN2, 400),
+           f.HeadersJson, LEFT(f.HeadersText COLLATE Latin1_General_100_BIN2, 400), 0
     FROM OPENJSON(@Jobs) AS e
     CROSS APPLY OPENJSON(CASE WHEN e.[type] = 5 THEN e.[value] ELSE N'{}' END)
     WITH
@@ -69,13 +70,13 @@ BEGIN
         JobType        nvarchar(400) '$.type',
         PayloadJson    nvarchar(max) '$.payload' AS JSON,
         PayloadText    nvarchar(max) '$.payload',
-        Priority       nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.priority',
-        MaxAttempts    nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.maxAttempts',
-        DueAt          nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.dueAt',
-        DelayMs        nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.delayMs',
-        IdempotencyKey nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.idempotencyKey',
+        Priority       nvarchar(max) '$.priority',
+        MaxAttempts    nvarchar(max) '$.maxAttempts',
+        DueAt          nvarchar(max) '$.dueAt',
+        DelayMs        nvarchar(max) '$.delayMs',
+        IdempotencyKey nvarchar(max) '$.idempotencyKey',
         HeadersJson    nvarchar(max) '$.headers' AS JSON,
-        HeadersText    nvarchar(max) COLLATE Latin1_General_100_BIN2 '$.headers'
+        HeadersText    nvarchar(max) '$.headers'
     ) AS f;
 
     DECLARE @Count int = @@ROWCOUNT;
