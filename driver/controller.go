@@ -106,7 +106,7 @@ func (c *controller) seen() *control {
 
 func (p *procedures) control(ctx context.Context, w *Worker) (control, error) {
 	const procedure = "chokaq.GetWorkerControl"
-	all, err := query(ctx, p, procedure, func(rows *sql.Rows) (control, error) {
+	all, err := query(ctx, p, procedure, func(rows row) (control, error) {
 		var c control
 		var reset, rescue, lateAfter int64
 		err := rows.Scan(&c.handlersWanted, &c.recoveryLate, &reset, &rescue, &lateAfter)
@@ -117,7 +117,7 @@ func (p *procedures) control(ctx context.Context, w *Worker) (control, error) {
 	if err != nil {
 		return c, err
 	}
-	c.queues, err = queryAs(ctx, p, "chokaq.QueueStatus", queueDepths, func(rows *sql.Rows) (queueDepth, error) {
+	c.queues, err = queryAs(ctx, p, "chokaq.QueueStatus", queueDepths, func(rows row) (queueDepth, error) {
 		var q queueDepth
 		err := rows.Scan(&q.Queue, &q.Paused, &q.Pending, &q.Scheduled, &q.Fetched, &q.Processing, &q.OldestDueAge,
 			&q.DeadFailed, &q.DeadRejected, &q.DeadInterrupted, &q.DeadZombie, &q.DeadCancelled)

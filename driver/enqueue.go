@@ -110,7 +110,7 @@ func enqueueChunks(ctx context.Context, q queryer, elements []enqueueElement) ([
 	for len(elements) > 0 {
 		chunk := elements[:min(maxBatch, len(elements))]
 		elements = elements[len(chunk):]
-		rows, err := queryRows(ctx, q, "chokaq.EnqueueJobs", func(rows *sql.Rows) (Enqueued, error) {
+		rows, err := queryRows(ctx, q, "chokaq.EnqueueJobs", func(rows row) (Enqueued, error) {
 			var ordinal int
 			var e Enqueued
 			err := rows.Scan(&ordinal, &e.JobID, &e.Created)

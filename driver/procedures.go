@@ -121,12 +121,12 @@ func bounded[T any](ctx context.Context, c clock.Clock, call func(context.Contex
 
 // query calls a procedure and scans every row of its first result set. It reads to the very end, since an
 // error may come after the rows.
-func query[T any](ctx context.Context, p *procedures, procedure string, scan func(*sql.Rows) (T, error), params ...any) ([]T, error) {
+func query[T any](ctx context.Context, p *procedures, procedure string, scan func(row) (T, error), params ...any) ([]T, error) {
 	return queryAs(ctx, p, procedure, procedure, scan, params...)
 }
 
 // queryAs is query for a statement, which metrics and errors call by a name.
-func queryAs[T any](ctx context.Context, p *procedures, name, statement string, scan func(*sql.Rows) (T, error), params ...any) ([]T, error) {
+func queryAs[T any](ctx context.Context, p *procedures, name, statement string, scan func(row) (T, error), params ...any) ([]T, error) {
 	began := p.begin()
 	rows, err := bounded(ctx, p.clock, func(ctx context.Context) ([]T, error) {
 		return queryRows(ctx, p.db, statement, scan, params...)
@@ -140,18 +140,22 @@ type queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-func queryRows[T any](ctx context.Context, q queryer, procedure string, scan func(*sql.Rows) (T, error), params ...any) (all []T, err error) {
+func queryRows[T any](ctx context.Context, q queryer, procedure string, scan func(row) (T, error), params ...any) (all []T, err error) {
 	rows, err := q.QueryContext(ctx, procedure, params...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
 	for rows.Next() {
-		row, err := scan(rows)
+		one, err := scan(row{rows, len(columns)})
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, row)
+		all = append(all, one)
 	}
 	for rows.NextResultSet() {
 		for rows.Next() {
@@ -190,7 +194,7 @@ func (p *procedures) claim(ctx context.Context, workerID, token uuid.UUID, queue
 		sql.Named("JobTypes", types))
 }
 
-func scanJob(rows *sql.Rows) (JobInfo, error) {
+func scanJob(rows row) (JobInfo, error) {
 	var job JobInfo
 	var key, headers sql.NullString
 	var payload string
@@ -205,7 +209,7 @@ func scanJob(rows *sql.Rows) (JobInfo, error) {
 }
 
 func (p *procedures) start(ctx context.Context, claims []claim) ([]answer, error) {
-	return query(ctx, p, "chokaq.StartJobs", func(rows *sql.Rows) (answer, error) {
+	return query(ctx, p, "chokaq.StartJobs", func(rows row) (answer, error) {
 		var a answer
 		var attempt sql.NullInt64
 		var state sql.NullString
@@ -239,7 +243,7 @@ func (p *procedures) releaseNamed(ctx context.Context, workerID uuid.UUID, claim
 		sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("Jobs", jsonText(claims)))
 }
 
-func scanAnswer(rows *sql.Rows) (answer, error) {
+func scanAnswer(rows row) (answer, error) {
 	var a answer
 	var state sql.NullString
 	err := rows.Scan(&a.JobID, &a.Result, &state)
@@ -248,7 +252,7 @@ func scanAnswer(rows *sql.Rows) (answer, error) {
 }
 
 func (p *procedures) installation(ctx context.Context) (installation, error) {
-	all, err := query(ctx, p, "chokaq.GetInstallation", func(rows *sql.Rows) (installation, error) {
+	all, err := query(ctx, p, "chokaq.GetInstallation", func(rows row) (installation, error) {
 		var i installation
 		err := rows.Scan(&i.SchemaVersion, &i.IsDirty, &i.OldestClientSchemaVersion, &i.CompatibilityLevel,
 			&i.ReadCommittedSnapshot, &i.AnsiOptionsWrong, &i.ServerVersion, &i.EngineEdition, &i.DatabaseName, &i.LoginName, &i.DatabaseTime)
@@ -258,7 +262,7 @@ func (p *procedures) installation(ctx context.Context) (installation, error) {
 }
 
 func (p *procedures) register(ctx context.Context, r registration) (recoveryTimeouts, error) {
-	all, err := query(ctx, p, "chokaq.RegisterWorker", func(rows *sql.Rows) (recoveryTimeouts, error) {
+	all, err := query(ctx, p, "chokaq.RegisterWorker", func(rows row) (recoveryTimeouts, error) {
 		var databaseTime time.Time
 		var fetched, zombie int64
 		err := rows.Scan(&databaseTime, &fetched, &zombie)
@@ -287,7 +291,7 @@ func (p *procedures) recordStop(ctx context.Context, workerID uuid.UUID, report 
 
 // recovery runs one of the three recovery procedures and returns the rows that it moved.
 func (p *procedures) recovery(ctx context.Context, procedure string) (int64, error) {
-	all, err := query(ctx, p, procedure, func(rows *sql.Rows) (int64, error) {
+	all, err := query(ctx, p, procedure, func(rows row) (int64, error) {
 		var moved int64
 		err := rows.Scan(&moved)
 		return moved, err

@@ -74,7 +74,7 @@ func (c *Client) SetRecurringJob(ctx context.Context, r RecurringJob) (changed b
 		headers = sql.NullString{String: string(text), Valid: true}
 	}
 	const procedure = "chokaq.SetRecurringJob"
-	all, err := queryRows(ctx, c.db, procedure, func(rows *sql.Rows) (string, error) {
+	all, err := queryRows(ctx, c.db, procedure, func(rows row) (string, error) {
 		var result string
 		err := rows.Scan(&result)
 		return result, err

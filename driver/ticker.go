@@ -133,7 +133,7 @@ func (s schedule) due(d dueRecurring, now time.Time) step {
 }
 
 func (p *procedures) dueRecurring(ctx context.Context, queues string, ahead time.Duration) ([]dueRecurring, error) {
-	return query(ctx, p, "chokaq.GetDueRecurringJobs", func(rows *sql.Rows) (dueRecurring, error) {
+	return query(ctx, p, "chokaq.GetDueRecurringJobs", func(rows row) (dueRecurring, error) {
 		var d dueRecurring
 		var lastTickAt sql.NullTime
 		err := rows.Scan(&d.Name, &d.Cron, &d.TimeZone, &d.MissedTicks, &d.Revision, &d.NextTickAt, &lastTickAt, &d.DatabaseTime)
@@ -147,7 +147,7 @@ func (p *procedures) enqueueRecurring(ctx context.Context, d dueRecurring, do st
 		result string
 		jobID  sql.NullInt64
 	}
-	all, err := query(ctx, p, procedure, func(rows *sql.Rows) (result, error) {
+	all, err := query(ctx, p, procedure, func(rows row) (result, error) {
 		var r result
 		err := rows.Scan(&r.result, &r.jobID)
 		return r, err

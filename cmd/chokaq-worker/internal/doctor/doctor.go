@@ -141,3 +141,15 @@ func rows[T any](ctx context.Context, db *sql.DB, query string, scan func(*sql.R
 	}
 	return all, r.Err()
 }
+
+// scanFirst reads the first columns of a procedure's answer: one of a later schema version may have more, at the end.
+func scanFirst(r *sql.Rows, dest ...any) error {
+	columns, err := r.Columns()
+	if err != nil {
+		return err
+	}
+	for len(dest) < len(columns) {
+		dest = append(dest, new(any))
+	}
+	return r.Scan(dest...)
+}

@@ -71,12 +71,20 @@ func schema(ctx context.Context, p *Patient) ([]Finding, error) {
 	case err != nil:
 		return nil, err
 	}
-	var version, oldest int64
-	if err := p.DB.QueryRowContext(ctx, `DECLARE @I TABLE (SchemaVersion bigint, IsDirty bit, Oldest bigint, Level int, Rcsi bit, Ansi int, Version nvarchar(128), Edition int, DatabaseName nvarchar(128), LoginName nvarchar(128), Now datetime2(3));
-INSERT INTO @I EXEC chokaq.GetInstallation;
-SELECT i.SchemaVersion, i.Oldest FROM @I AS i;`).Scan(&version, &oldest); err != nil {
+	type versions struct{ schema, oldest int64 }
+	all, err := rows(ctx, p.DB, "EXEC chokaq.GetInstallation", func(r *sql.Rows) (versions, error) {
+		var v versions
+		var dirty bool
+		err := scanFirst(r, &v.schema, &dirty, &v.oldest)
+		return v, err
+	})
+	if err != nil {
 		return nil, err
 	}
+	if len(all) != 1 {
+		return nil, fmt.Errorf("chokaq.GetInstallation answered %d rows, and not one", len(all))
+	}
+	version, oldest := all[0].schema, all[0].oldest
 	found := fmt.Sprintf("schema version %d; this program is built for %d", version, driver.SchemaVersion)
 	if version > driver.SchemaVersion {
 		return one(Note, found+": newer, and it serves programs from version "+fmt.Sprint(oldest)+" on", "upgrade this program when you can"), nil

@@ -166,7 +166,7 @@ func Durations(ctx context.Context, db *sql.DB, sinceHours int) ([]advice.Histog
 		var one row
 		var number int
 		var jobs, total, longest int64
-		err := r.Scan(&one.queue, &one.jobType, &number, &jobs, &total, &longest)
+		err := scanFirst(r, &one.queue, &one.jobType, &number, &jobs, &total, &longest)
 		one.bucket = advice.BucketOf(number, jobs, total)
 		return one, err
 	}, sql.Named("Hours", sinceHours))
