@@ -31,6 +31,13 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	if os.Getenv(runAsTool) != "" {
+		if err := tool(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 
