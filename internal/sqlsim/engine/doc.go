@@ -36,12 +36,16 @@
 //
 // There are no pages: PAGLOCK locks the table. Plans follow fixed rules and not statistics
 // (plan_access.go): the same query reads the same index however many rows there are. An
-// UPDATE or DELETE finds all its rows, with U locks, before it changes the first. What a
+// UPDATE or DELETE finds all its rows, with U locks, before it changes the first. There is
+// no optimized locking (transaction id locks, lock after qualification): row locks stay
+// until the transaction ends, whatever EngineEdition the server has. What a
 // transaction makes, changes or drops is waited for by whoever names it, but the catalog
 // views show it at once.
 //
 // The numbers of CHECKSUM, BINARY_CHECKSUM and RAND are not SQL Server's, whose
 // algorithms are not documented. The sizes of sp_spaceused are estimates, and
 // sys.dm_os_wait_stats is there for its names only. The server's time zone is UTC. A FAST_FORWARD cursor
-// reads its rows when it is opened.
+// reads its rows when it is opened. A server that calls itself Azure SQL Database differs
+// in SERVERPROPERTY only: DB_ID is database_id in sys.databases, and names in other
+// databases are not refused (40515).
 package engine
