@@ -218,7 +218,8 @@ func wholeLife(t *testing.T, d *database, q querier) {
 }
 
 func TestDatabaseCollations(t *testing.T) {
-	for _, collation := range []string{"Latin1_General_100_CS_AS", "Latin1_General_BIN2", "Latin1_General_100_CI_AI", "SQL_Latin1_General_CP1_CI_AS"} {
+	for _, collation := range []string{"Latin1_General_100_CS_AS", "Latin1_General_BIN2", "Latin1_General_100_CI_AI", "SQL_Latin1_General_CP1_CI_AS",
+		"Latin1_General_100_CI_AS_SC_UTF8"} {
 		t.Run(collation, func(t *testing.T) {
 			d := newEmptyDatabase(t)
 			mustExec(t, d.pool, "ALTER DATABASE "+d.name+" COLLATE "+collation)
@@ -226,8 +227,28 @@ func TestDatabaseCollations(t *testing.T) {
 				t.Fatal(err)
 			}
 			wholeLife(t, d, d.session(t))
-			for _, view := range []string{"QueueStatus", "WorkerStatus", "DeadJobs", "RecoveryStatus", "CurrentSettings", "OperatorLog"} {
+			for _, view := range []string{"QueueStatus", "WorkerStatus", "DeadJobs", "RecoveryStatus", "CurrentSettings", "OperatorLog", "JobTypeStatus", "HeldJobs", "DeadJobGroups",
+				"StopHistory", "RecurringJobStatus"} {
 				mustQuery(t, d.pool, "SELECT * FROM chokaq."+view)
+			}
+			all := processing(t, d, registered(t, d, "odd"), "odd", 1)
+			answers(t, d.pool, "FailJobs", claimsJSON(t, all, map[string]any{"final": true, "error": "line\nother"}))
+			if ids, _ := found(t, d, sql.Named("ErrorText", "line"), sql.Named("Reason", "Failed"), sql.Named("Queue", "odd")); len(ids) != 1 {
+				t.Errorf("FindDeadJobs finds %v", ids)
+			}
+			mustQuery(t, d.pool, "chokaq.GetJobHistory", sql.Named("JobId", all[0].ID))
+			for _, want := range []string{"Created", "Unchanged", "Changed"} {
+				cron := "0 * * * *"
+				if want == "Changed" {
+					cron = "1 * * * *"
+				}
+				got := mustQuery(t, d.pool, "chokaq.SetRecurringJob", sql.Named("Name", "r"), sql.Named("Cron", cron), sql.Named("Queue", "odd"), sql.Named("JobType", "t"))
+				if len(got) != 1 || got[0]["Result"] != want {
+					t.Errorf("SetRecurringJob answers %v; want %s", got, want)
+				}
+			}
+			if groups := mustQuery(t, d.pool, "SELECT ErrorStart FROM chokaq.DeadJobGroups WHERE Queue = N'odd'"); len(groups) != 1 || groups[0]["ErrorStart"] != "line" {
+				t.Errorf("groups: %v", groups)
 			}
 		})
 	}
