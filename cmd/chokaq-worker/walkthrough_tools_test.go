@@ -37,10 +37,16 @@ func tool() error {
 	if *server == "" {
 		*server = *host + ":" + *port
 	}
-	text, err := io.ReadAll(os.Stdin)
+	source := os.Stdin
 	if *input != "" {
-		text, err = os.ReadFile(*input)
+		file, err := os.Open(*input)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		source = file
 	}
+	text, err := io.ReadAll(source)
 	if err != nil {
 		return err
 	}
