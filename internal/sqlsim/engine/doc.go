@@ -47,5 +47,6 @@
 // sys.dm_os_wait_stats is there for its names only. The server's time zone is UTC. A FAST_FORWARD cursor
 // reads its rows when it is opened. A server that calls itself Azure SQL Database differs
 // in SERVERPROPERTY only: DB_ID is database_id in sys.databases, and names in other
-// databases are not refused (40515).
+// databases are not refused (40515). A bare NULL in a UNION takes the type of whichever
+// branch has one; SQL Server may have made it an int before it comes to that branch.
 package engine
