@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/golang-sql/sqlexp"
+	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/microsoft/go-mssqldb/batch"
 )
 
@@ -80,7 +81,9 @@ func runBatch(conn *sql.Conn, text string) error {
 	for more := true; more; {
 		switch m := message.Message(ctx).(type) {
 		case sqlexp.MsgNotice:
-			fmt.Println(m.Message)
+			if e, ok := m.Message.(mssql.Error); ok {
+				fmt.Println(e.Message)
+			}
 		case sqlexp.MsgError:
 			fmt.Println(m.Error)
 		case sqlexp.MsgNext:
