@@ -92,7 +92,7 @@ func agentError(err error) error {
 			return fmt.Errorf("this login may not manage SQL Server Agent jobs; a member of sysadmin may: %w", err)
 		case 40515:
 			// Azure SQL Database refuses the names in msdb before the script's own check of the edition has run.
-			return fmt.Errorf("Azure SQL Database has no SQL Server Agent. Run recovery from the worker instead (CHOKAQ_RECOVERY_ENABLED=true), or chokaq-worker recover from a scheduler of your own; nothing was changed: %w", err)
+			return fmt.Errorf("there is no SQL Server Agent in Azure SQL Database. Run recovery from the worker instead (CHOKAQ_RECOVERY_ENABLED=true), or chokaq-worker recover from a scheduler of your own; nothing was changed: %w", err)
 		}
 	}
 	return err

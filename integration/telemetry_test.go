@@ -34,7 +34,7 @@ func collected(t *testing.T, reader sdkmetric.Reader) map[string]float64 {
 	note := func(name string, labels attribute.Set, value float64) {
 		var parts []string
 		for _, kv := range labels.ToSlice() {
-			parts = append(parts, string(kv.Key)+"="+kv.Value.Emit())
+			parts = append(parts, string(kv.Key)+"="+kv.Value.String())
 		}
 		values[name+"{"+strings.Join(parts, ",")+"}"] = value
 	}
