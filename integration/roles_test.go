@@ -34,7 +34,7 @@ var arguments = map[string]string{
 	"RequeueDeadJobs": "@JobIds = N'[]'", "DiscardDeadJobs": "@JobIds = N'[]', @Note = N'n'", "EditDeadJob": "@JobId = 1", "PauseQueue": "@Queue = N'q'", "ResumeQueue": "@Queue = N'q'",
 	"SetQueueLimit": "@Queue = N'q', @ConcurrencyLimit = NULL", "SetQueueTimeouts": "@Queue = N'q', @FetchedJobTimeoutSeconds = NULL, @ProcessingZombieTimeoutSeconds = NULL",
 	"SetSetting": "@Name = N'x', @Value = 1", "CheckClaims": "N'x', N'[]'", "CheckName": "N'x', N'x', N'x', 5", "CheckJobIds": "N'x', N'[]'",
-	"LockIdempotencyKey": "N'x', N'x'", "LockQueueRow": "N'x'", "CheckNameArray": "N'x', N'x', N'[]', 1, 1",
+	"LockIdempotencyKey": "N'x', N'x'", "LockQueueRow": "N'x'", "CheckNameArray": "N'x', N'x', N'[]', 1, 1", "CheckPayload": "N'x', N'{}'", "CheckHeaders": "N'x', N'{}', 1",
 	"GetWorkerControl": "@WorkerId = NULL", "RecordWorkerStop": "@WorkerId = NULL, @Report = N''", "GetDueRecurringJobs": "@Queues = N'[]'",
 	"EnqueueRecurringJob": "@Name = N'x', @Revision = 1, @ExpectedTickAt = NULL, @TickAt = '9999-01-01', @NextTickAt = NULL", "SetWorkerHandlers": "@WorkerId = NULL, @Handlers = 0",
 	"SetRecurringJob": "@Name = N'', @Cron = N'', @Queue = N'q', @JobType = N't'", "RemoveRecurringJob": "@Name = N'x'", "SetRecurringJobPaused": "@Name = N'x', @IsPaused = 1",
@@ -42,7 +42,7 @@ var arguments = map[string]string{
 }
 
 // ours are what ChokaQ's own procedures use among themselves: no role may execute or read them.
-var ours = []string{"CheckClaims", "CheckName", "CheckNameArray", "CheckJobIds", "LockIdempotencyKey", "LockQueueRow", "FindJob", "ParseClaims"}
+var ours = []string{"CheckClaims", "CheckName", "CheckNameArray", "CheckPayload", "CheckHeaders", "CheckJobIds", "LockIdempotencyKey", "LockQueueRow", "FindJob", "ParseClaims"}
 
 // A denial is one of these; an object that may not be seen does not exist.
 var denials = []int32{229, 230, 262, 297, 300, 1088, 3701, 4613, 4701, 15151, 15247}

@@ -34,13 +34,7 @@ BEGIN
     IF @Queue IS NOT NULL
         EXEC chokaq.CheckName N'EditDeadJob', N'@Queue', @Queue, 64;
     IF @Payload IS NOT NULL
-    BEGIN
-        IF DATALENGTH(@Payload) > 2000000 OR (ISJSON(@Payload) <> 1 AND ISJSON(N'[' + @Payload + N']') <> 1)
-            THROW 51002, N'chokaq.EditDeadJob: @Payload must be JSON text of at most 1,000,000 characters. Nothing was changed.', 1;
-        IF ISJSON(@Payload) <> 1
-            IF (SELECT COUNT(*) FROM OPENJSON(N'[' + @Payload + N']')) <> 1
-                THROW 51002, N'chokaq.EditDeadJob: @Payload must be one JSON value. Nothing was changed.', 1;
-    END;
+        EXEC chokaq.CheckPayload N'EditDeadJob', @Payload;
     IF @Priority NOT BETWEEN 1 AND 10
         THROW 51003, N'chokaq.EditDeadJob: @Priority must be 1 to 10; 10 runs first. Nothing was changed.', 1;
     IF @MaxAttempts NOT BETWEEN 1 AND 1000

@@ -50,18 +50,8 @@ BEGIN
     IF @IdempotencyKey IS NOT NULL
         EXEC chokaq.CheckName N'EnqueueJob', N'@IdempotencyKey', @IdempotencyKey, 200;
 
-    /* ISJSON accepts objects and arrays only; a lone value is one if it makes an array of exactly one element. */
-    IF @Payload IS NULL OR DATALENGTH(@Payload) > 2000000
-       OR (ISJSON(@Payload) <> 1 AND ISJSON(N'[' + @Payload + N']') <> 1)
-        THROW 51002, N'chokaq.EnqueueJob: @Payload must be JSON text of at most 1,000,000 characters. Nothing was changed.', 1;
-    IF ISJSON(@Payload) <> 1
-        IF (SELECT COUNT(*) FROM OPENJSON(N'[' + @Payload + N']')) <> 1
-            THROW 51002, N'chokaq.EnqueueJob: @Payload must be one JSON value. Nothing was changed.', 1;
-
-    IF @Headers IS NOT NULL
-       IF DATALENGTH(@Headers) > 8000 OR ISJSON(@Headers) <> 1
-          OR SUBSTRING(@Headers, PATINDEX(N'%[^ ' + NCHAR(9) + NCHAR(10) + NCHAR(13) + N']%', @Headers COLLATE Latin1_General_100_BIN2), 1) <> N'{'
-        THROW 51002, N'chokaq.EnqueueJob: @Headers must be a JSON object of at most 4000 characters, or NULL. Nothing was changed.', 1;
+    EXEC chokaq.CheckPayload N'EnqueueJob', @Payload;
+    EXEC chokaq.CheckHeaders N'EnqueueJob', @Headers, 4000;
 
     IF @Priority IS NULL OR @Priority NOT BETWEEN 1 AND 10
         THROW 51003, N'chokaq.EnqueueJob: @Priority must be 1 to 10; 10 runs first. Nothing was changed.', 1;
