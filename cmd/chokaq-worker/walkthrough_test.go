@@ -64,7 +64,8 @@ func newShell(t *testing.T, dir string, path string) *shell {
 	}
 	c := exec.Command(bash, "--norc", "--noprofile")
 	c.Dir = dir
-	c.Env = []string{"PATH=" + path + ":" + os.Getenv("PATH"), "HOME=" + dir, "NO_COLOR=1", "LC_ALL=C.UTF-8", "GOCOVERDIR=" + dir}
+	c.Env = []string{"PATH=" + path + ":" + os.Getenv("PATH"), "HOME=" + dir, "NO_COLOR=1", "LC_ALL=C.UTF-8", "GOCOVERDIR=" + dir,
+		"GORACE=atexit_sleep_ms=0"} // a command of the race detector would sleep for a second at its end
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	read, write, err := os.Pipe()
 	if err != nil {
