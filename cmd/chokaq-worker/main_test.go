@@ -159,7 +159,7 @@ func spawn(t *testing.T, stdin io.Reader, environ []string, args ...string) *spa
 	}
 	s := &spawned{Cmd: exec.Command(self, args...), all: &lockedBuffer{}}
 	s.Stdin, s.Stdout, s.Stderr = stdin, s.all, s.all
-	s.Env = append([]string{runAsWorker + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, environ...)
+	s.Env = append([]string{runAsWorker + "=1", "GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, environ...)
 	s.WaitDelay = patience
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
