@@ -83,6 +83,17 @@ func (c *Client) Check(ctx context.Context) error {
 	return err
 }
 
+// Wake lets the workers of this process look at once for jobs and for ticks of recurring jobs: for after an enqueue that did not go through this
+// client, such as T-SQL of your own. Without it they find out when they look next.
+func (c *Client) Wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for w := range c.listeners {
+		w.claimer.wake()
+		signal(w.ticker.woken)
+	}
+}
+
 func (c *Client) procedures(db *sql.DB) *procedures {
 	return &procedures{db: db, clock: c.clock, metrics: c.metrics}
 }

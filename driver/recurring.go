@@ -83,7 +83,11 @@ func (c *Client) SetRecurringJob(ctx context.Context, r RecurringJob) (changed b
 		sql.Named("Payload", payload), sql.Named("Priority", r.Job.Priority), sql.Named("MaxAttempts", r.Job.MaxAttempts), sql.Named("Headers", headers),
 		sql.Named("MissedTicks", string(r.MissedTicks)), sql.Named("SkipWhileLive", r.SkipWhileLive))
 	result, err := one(procedure, all, procedureError(procedure, err))
-	return result == "Created" || result == "Changed", err
+	changed = result == "Created" || result == "Changed"
+	if changed {
+		c.Wake()
+	}
+	return changed, err
 }
 
 // RemoveRecurringJob ends a recurring job (procedure chokaq.RemoveRecurringJob); jobs that it has enqueued stay. The error is ErrNoRecurringJob when there is none.

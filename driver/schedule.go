@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -25,6 +26,11 @@ func parseSchedule(expression, zone string) (schedule, error) {
 		return schedule{}, fmt.Errorf("cron expression %q: the time zone goes into a field of its own", expression)
 	}
 	parsed, err := cron.ParseStandard(expression)
+	if every, ok := strings.CutPrefix(expression, "@every "); ok && err == nil {
+		if d, _ := time.ParseDuration(every); d < time.Second { // which cron takes for a second
+			err = errors.New("shorter than a second")
+		}
+	}
 	if err != nil {
 		return schedule{}, fmt.Errorf("cron expression %q: %w; accepted: minute hour day-of-month month day-of-week, such as 30 6 * * 1-5, or @hourly, @daily, @weekly, @monthly, @yearly, @every 5m", expression, err)
 	}

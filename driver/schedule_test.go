@@ -100,7 +100,7 @@ func TestTheLastTick(t *testing.T) {
 }
 
 func TestSchedulesAreChecked(t *testing.T) {
-	for _, c := range [][2]string{{"* * * *", "UTC"}, {"61 * * * *", "UTC"}, {"0 0 30 2 *", "UTC"}, {"CRON_TZ=UTC * * * * *", "UTC"}, {"* * * * *", "Europe/Berln"}, {"* * * * *", ""}, {"* * * * *", "Local"}} {
+	for _, c := range [][2]string{{"* * * *", "UTC"}, {"61 * * * *", "UTC"}, {"0 0 30 2 *", "UTC"}, {"CRON_TZ=UTC * * * * *", "UTC"}, {"* * * * *", "Europe/Berln"}, {"* * * * *", ""}, {"* * * * *", "Local"}, {"@every -5s", "UTC"}, {"@every 1ms", "UTC"}, {"@every", "UTC"}} {
 		if _, err := parseSchedule(c[0], c[1]); err == nil {
 			t.Errorf("%q in %q is accepted", c[0], c[1])
 		}

@@ -20,6 +20,7 @@ const (
 // ticker enqueues the ticks of recurring jobs of the queues that the worker serves. Every worker does; the database lets one of them enqueue each tick.
 type ticker struct {
 	w      *Worker
+	woken  chan struct{}
 	broken map[string]int // by name: the revision whose fault has been logged
 }
 
@@ -40,7 +41,21 @@ type step struct {
 // run ticks until ctx ends.
 func (t *ticker) run(ctx context.Context) {
 	t.broken = make(map[string]int)
-	for t.w.clock.Sleep(ctx, t.look(ctx)) == nil {
+	for t.pause(ctx, t.look(ctx)) {
+	}
+}
+
+// pause waits for d, or less when the client is told to wake its workers. It reports whether ctx goes on.
+func (t *ticker) pause(ctx context.Context, d time.Duration) bool {
+	timer := t.w.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-t.woken:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -51,28 +66,28 @@ func (t *ticker) look(ctx context.Context) time.Duration {
 	if !t.w.health.up() {
 		return wait
 	}
-	asked := t.w.clock.Monotonic()
 	due, err := attempt(ctx, t.w.clock, t.w.config.CommandTimeout, func(ctx context.Context) ([]dueRecurring, error) {
 		return t.w.procedures.dueRecurring(ctx, t.w.claimer.queues, recurringAhead)
 	})
 	if err != nil {
 		return wait
 	}
+	answered := t.w.clock.Monotonic()
 	for _, d := range due {
-		wait = min(wait, t.tick(ctx, d, t.w.clock.Monotonic()-asked))
+		wait = min(wait, t.tick(ctx, d, t.w.clock.Monotonic()-answered))
 	}
 	return wait
 }
 
 // tick does what is due for one recurring job, and returns how long it is until it has to be looked at again. since is the time since
-// the database was asked, so now is never ahead of its clock.
+// the database has answered: what its clock showed then is older, so now is never ahead of it.
 func (t *ticker) tick(ctx context.Context, d dueRecurring, since time.Duration) time.Duration {
 	s, err := parseSchedule(d.Cron, d.TimeZone)
 	if err != nil {
 		t.complain(d, "a recurring job cannot be read and does not tick; correct it with chokaq.SetRecurringJob", "recurring.broken", err)
 		return recurringLookout
 	}
-	now := d.DatabaseTime.Add(since)
+	now := d.DatabaseTime.Add(max(since-time.Millisecond, 0)) // its rounding may have taken it ahead by half a millisecond
 	if d.NextTickAt.Valid && d.NextTickAt.Time.After(now) {
 		return d.NextTickAt.Time.Sub(now)
 	}

@@ -102,3 +102,22 @@ func TestADefinitionThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 		t.Errorf("said %d times", n)
 	}
 }
+
+// A tick is never asked for before it has come by the database's clock, however precisely it is met.
+func TestTicksAreNotAskedForEarly(t *testing.T) {
+	d := newDatabase(t)
+	client := d.client(t)
+	if _, err := client.SetRecurringJob(t.Context(), driver.RecurringJob{Name: "often", Cron: "@every 1s", Job: driver.NewJob{Type: "t", Queue: "q"}}); err != nil {
+		t.Fatal(err)
+	}
+	var all []*runningWorker
+	for range 3 {
+		all = append(all, startWorker(t, d.dsn, quick(nil), func(context.Context, *driver.Job[job]) error { return nil }))
+	}
+	eventually(t, "three ticks have been enqueued and done", func() bool { return count(t, d, "chokaq.JobsArchive") >= 3 })
+	for _, w := range all {
+		if n := w.logged("recurring.refused"); n != 0 {
+			t.Errorf("refused %d times", n)
+		}
+	}
+}

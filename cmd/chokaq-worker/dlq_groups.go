@@ -72,9 +72,9 @@ func groupFilter(g record) []flag {
 	return flags
 }
 
-// verbatim is the longest piece of the beginning of an error that stands in each error of the group: where 0 is shown, each may have another digit.
+// verbatim is the longest piece of the beginning of an error that stands in each error of the group: where # is shown, each may have another digit (or #).
 func verbatim(errorStart string) (longest string) {
-	for _, piece := range strings.FieldsFunc(errorStart, func(r rune) bool { return r == '0' || unicode.IsControl(r) || r == '\uFFFD' }) {
+	for _, piece := range strings.FieldsFunc(errorStart, func(r rune) bool { return r == '#' || unicode.IsControl(r) || r == '\uFFFD' }) {
 		if piece = strings.TrimSpace(piece); len(piece) > len(longest) {
 			longest = piece
 		}

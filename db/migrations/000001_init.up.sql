@@ -174,7 +174,7 @@ CREATE TABLE chokaq.Workers
     WorkerId    uniqueidentifier NOT NULL,
     HostName    nvarchar(128)    NOT NULL,
     ProcessId   int              NOT NULL,
-    Version     nvarchar(64)     NOT NULL,
+    [Version]   nvarchar(64)     NOT NULL,  -- in brackets: FreeTDS' tsql takes a line that begins with version for a command of its own
     Queues      nvarchar(4000)   NOT NULL,  -- JSON array of queue names, in the order in which they are served
     Handlers    int              NOT NULL,  -- handler slots
     Prefetch    int              NOT NULL,  -- room of the prefetch channel

@@ -56,7 +56,7 @@ CREATE TABLE chokaq.WorkerStops
     WorkerId                    uniqueidentifier NOT NULL,
     HostName                    nvarchar(128)    NOT NULL,
     ProcessId                   int              NOT NULL,
-    Version                     nvarchar(64)     NOT NULL,
+    [Version]                   nvarchar(64)     NOT NULL,  -- in brackets: see version 1
     Queues                      nvarchar(4000)   NOT NULL,
     Reason                      nvarchar(200)    NULL,  -- such as SIGTERM
     DrainingAt                  datetime2(3)     NOT NULL,

@@ -226,3 +226,25 @@ func TestShop(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// Ticks of a recurring job come as the test moves the time on.
+func TestRecurringJobsTick(t *testing.T) {
+	q := chokaqtest.New(t, chokaqtest.At(time.Date(2026, 11, 30, 23, 59, 0, 0, time.UTC)))
+	worker := q.NewWorker(driver.WorkerConfig{})
+	var ran atomic.Int64
+	driver.Handle(worker, "report", func(context.Context, *driver.Job[struct{}]) error { ran.Add(1); return nil })
+	q.Start(worker)
+	if _, err := q.Client().SetRecurringJob(t.Context(), driver.RecurringJob{Name: "daily", Cron: "0 0 * * *", MissedTicks: driver.MissedAll, Job: driver.NewJob{Type: "report"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		advance time.Duration
+		want    int64
+	}{{0, 0}, {time.Minute, 1}, {23 * time.Hour, 1}, {49 * time.Hour, 4}} {
+		q.Advance(c.advance)
+		q.WaitIdle()
+		if ran.Load() != c.want {
+			t.Errorf("after %v more: %d runs, want %d", c.advance, ran.Load(), c.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/chokaq/chokaq/internal/clock"
@@ -15,24 +16,49 @@ const maxSteps = 10_000
 // Now is the queue's time.
 func (q *Queue) Now() time.Time { return q.server.Clock().Now().UTC() }
 
-// Advance moves the queue's time on. Jobs that fall due on the way are due afterwards; see WaitIdle.
+// Advance moves the queue's time on. Jobs that fall due on the way are due afterwards, and ticks of recurring jobs have come; see WaitIdle.
 func (q *Queue) Advance(d time.Duration) {
 	q.t.Helper()
 	if d < 0 {
 		q.t.Fatalf("chokaqtest: Advance by %v: time moves on only", d)
 	}
 	q.server.Clock().(*clock.Adjustable).Advance(d)
+	q.client.Wake()
 }
 
 // WaitIdle returns when the started workers have nothing left to do now: no job is Fetched or Processing, and none that is due is of a queue
-// that a started worker serves and of a type that it has a handler for. It does not move the queue's time, so jobs that wait for a retry stay Pending.
+// that a started worker serves and of a type that it has a handler for; nor has a tick of a recurring job come that it has not enqueued. It does not move the queue's time, so jobs that wait for a retry stay Pending.
 func (q *Queue) WaitIdle() {
 	q.t.Helper()
 	var busy []Job
+	var ticks []string
 	q.await("the workers have nothing to do", func() bool {
-		busy = q.busy()
-		return len(busy) == 0
-	}, func() string { return describe(busy) })
+		ticks, busy = q.dueTicks(), nil
+		if len(ticks) == 0 {
+			busy = q.busy()
+		}
+		return len(ticks)+len(busy) == 0
+	}, func() string {
+		if len(ticks) > 0 {
+			return "recurring jobs whose tick has come: " + strings.Join(ticks, ", ")
+		}
+		return describe(busy)
+	})
+}
+
+// dueTicks are the recurring jobs that a started worker has yet to enqueue a tick of, or to look at for the first time.
+func (q *Queue) dueTicks() (names []string) {
+	q.t.Helper()
+	q.query(`SELECT r.Name FROM chokaq.RecurringJobs AS r
+WHERE r.IsPaused = 0 AND (r.NextTickAt IS NULL OR r.NextTickAt <= SYSUTCDATETIME())
+  AND EXISTS (SELECT 1 FROM chokaq.Workers AS w CROSS APPLY OPENJSON(w.Queues) AS s
+              WHERE w.State = 'running' AND s.[value] COLLATE Latin1_General_100_BIN2 = r.Queue)`, func(scan func(...any) error) error {
+		var name string
+		err := scan(&name)
+		names = append(names, name)
+		return err
+	})
+	return names
 }
 
 // Drain waits until the started workers are idle, moves the queue's time on to when their next job is due, and so on, until none of their jobs is
