@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strings"
 
 	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/spf13/cobra"
@@ -25,16 +27,14 @@ func (a *app) connection(c *cobra.Command) (config.Connection, error) {
 }
 
 // connect opens the database of a command that does not wait for one, and makes sure that it has a schema that fits.
-func (a *app) connect(c *cobra.Command) (*driver.Client, error) {
-	settings, err := a.connection(c)
+func (a *app) connect(c *cobra.Command, settings config.Connection) (*driver.Client, error) {
+	client, err := driver.Open(settings.WithTimeout(a.silenceOf(c)))
 	if err != nil {
 		return nil, err
 	}
-	client, err := driver.Open(settings.DSN)
-	if err != nil {
-		return nil, err
-	}
-	if err := client.Check(c.Context()); err != nil {
+	ctx, cancel := bounded(c.Context(), a.reachWithin(c))
+	defer cancel()
+	if err := client.Check(ctx); err != nil {
 		return nil, errors.Join(explain(settings, err), client.Close())
 	}
 	return client, nil
@@ -43,19 +43,23 @@ func (a *app) connect(c *cobra.Command) (*driver.Client, error) {
 // withClient runs a command on a connected client.
 func (a *app) withClient(run func(ctx context.Context, client *driver.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) (err error) {
-		client, err := a.connect(c)
+		settings, err := a.connection(c)
+		if err != nil {
+			return err
+		}
+		client, err := a.connect(c, settings)
 		if err != nil {
 			return interrupted(c.Context(), err)
 		}
 		defer func() { err = errors.Join(err, client.Close()) }()
-		return interrupted(c.Context(), hint(run(c.Context(), client, args)))
+		return interrupted(c.Context(), explain(settings, hint(run(c.Context(), client, args))))
 	}
 }
 
 // interrupted says that it was a signal that ended a command.
 func interrupted(ctx context.Context, err error) error {
 	if s, ok := errors.AsType[errSignal](context.Cause(ctx)); ok && err != nil && !errors.Is(err, errInterrupted) {
-		if errors.Is(err, context.Canceled) {
+		if errors.Is(err, context.Canceled) || driver.IsTransient(err) { // what the call that was cut off says of it adds nothing
 			return fmt.Errorf("%w (%v)", errInterrupted, s)
 		}
 		return fmt.Errorf("%w (%v): %w", errInterrupted, s, err)
@@ -65,7 +69,7 @@ func interrupted(ctx context.Context, err error) error {
 
 // explain says which database it was, and what to look at.
 func explain(settings config.Connection, err error) error {
-	if err == nil || errors.Is(err, driver.ErrSchema) || errors.Is(err, driver.ErrConfig) {
+	if err == nil || errors.Is(err, driver.ErrSchema) || errors.Is(err, driver.ErrConfig) || errors.Is(err, errInterrupted) || errors.As(err, new(*fs.PathError)) {
 		return err
 	}
 	if e, ok := errors.AsType[mssql.Error](err); ok {
@@ -81,10 +85,33 @@ func explain(settings config.Connection, err error) error {
 		}
 		return err
 	}
+	if strings.Contains(err.Error(), "TLS Handshake failed") {
+		return databaseError{fmt.Errorf("%s cannot be reached: no encrypted connection can be made; check encrypt, TrustServerCertificate and certificate in CHOKAQ_DSN: %w", settings.Target(), err)}
+	}
+	if speaksNoTDS(err) {
+		return databaseError{fmt.Errorf("%s cannot be reached; check host and port in CHOKAQ_DSN: what answers there is no SQL Server: %w", settings.Target(), err)}
+	}
 	if driver.IsTransient(err) {
 		return fmt.Errorf("%s cannot be reached; check host and port in CHOKAQ_DSN, and that the server is up: %w", settings.Target(), err)
 	}
 	return err
+}
+
+// databaseError is an error whose kind only its text tells.
+type databaseError struct{ error }
+
+func (e databaseError) Unwrap() error { return e.error }
+func (databaseError) exitStatus() int { return statusDatabase }
+
+// speaksNoTDS reports whether err is what go-mssqldb says of a peer with another protocol.
+func speaksNoTDS(err error) bool {
+	text := err.Error()
+	for _, sign := range []string{"invalid packet size, it is", "PRELOGIN packet", "prelogin", "unexpected packet"} {
+		if strings.Contains(text, sign) {
+			return true
+		}
+	}
+	return false
 }
 
 // hint says what to do about a refused right.

@@ -16,12 +16,20 @@ import (
 
 const devDatabase = "chokaq"
 
+// What --agent accepts.
+const (
+	agentRunning = "running"
+	agentStopped = "stopped"
+	agentNone    = "none"
+)
+
 // devRoles are the database roles, each of which gets a login of its name.
 var devRoles = []string{"chokaq_producer", "chokaq_worker", "chokaq_operator", "chokaq_monitor"}
 
 func (a *app) devCommand() *cobra.Command {
 	var opts sqlsim.Options
-	var withoutAgent, untilStdinEnds bool
+	var untilStdinEnds, withoutAgent bool
+	agent, agentJobs := agentRunning, true
 	c := &cobra.Command{
 		Use: "dev", Short: "Run a stand-in for SQL Server with ChokaQ in it, for development", Args: cobra.NoArgs,
 		Long: `Runs sqlsim, an in-process stand-in for SQL Server, on a port, with a database "chokaq", its schema, its Agent jobs and a login for each role,
@@ -32,9 +40,21 @@ production.`,
 	c.Flags().StringVar(&opts.Addr, "addr", "127.0.0.1:1433", "address to listen on; port 0: a free one")
 	c.Flags().StringVar(&opts.Password, "password", "", "password of sa and of the other logins (default: a random one)")
 	c.Flags().BoolVar(&opts.TLS, "tls", false, "print data source names that encrypt (clients may in any case)")
-	c.Flags().BoolVar(&withoutAgent, "without-agent", false, "leave the SQL Server Agent jobs out")
+	c.Flags().StringVar(&agent, "agent", agent, "SQL Server Agent: running, stopped (its jobs are there and do not run), or none (an Express edition: it has no Agent)")
+	c.Flags().BoolVar(&withoutAgent, "without-agent", false, "the same as --agent none")
+	c.Flags().BoolVar(&agentJobs, "agent-jobs", true, "install the Agent jobs, where there is an Agent")
 	c.Flags().BoolVar(&untilStdinEnds, "until-stdin-ends", false, "end with standard input, too")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		if withoutAgent {
+			agent = agentNone
+		}
+		switch agent {
+		case agentRunning, agentStopped:
+		case agentNone:
+			opts.NoAgent, opts.Edition, agentJobs = true, "Express Edition (64-bit)", false
+		default:
+			return usageError{fmt.Errorf("--agent: %q is not accepted; accepted: running, stopped or none; nothing was started", agent)}
+		}
 		ctx := c.Context()
 		if untilStdinEnds {
 			ctx = a.untilStdinEnds(ctx)
@@ -47,11 +67,14 @@ production.`,
 			return usageError{fmt.Errorf("%w (--addr names another address)", err)}
 		}
 		defer func() { err = errors.Join(err, server.Close()) }()
-		names, err := prepareDev(ctx, server, opts.Password, withoutAgent)
+		names, err := prepareDev(ctx, server, opts.Password, agentJobs)
 		if err != nil {
 			return interrupted(c.Context(), err)
 		}
-		if err := a.printDev(server, names, withoutAgent); err != nil {
+		if agent == agentStopped {
+			server.Agent().Stop()
+		}
+		if err := a.printDev(server, names, agent, agentJobs); err != nil {
 			return err
 		}
 		<-ctx.Done()
@@ -67,7 +90,7 @@ type devName struct {
 }
 
 // prepareDev makes the database, the schema, the Agent jobs and the logins.
-func prepareDev(ctx context.Context, server *sqlsim.Server, password string, withoutAgent bool) ([]devName, error) {
+func prepareDev(ctx context.Context, server *sqlsim.Server, password string, agentJobs bool) ([]devName, error) {
 	if err := runAll(ctx, server.DSN("master"), "CREATE DATABASE "+devDatabase); err != nil {
 		return nil, err
 	}
@@ -75,7 +98,7 @@ func prepareDev(ctx context.Context, server *sqlsim.Server, password string, wit
 	if err := installer.Up(ctx); err != nil {
 		return nil, err
 	}
-	if !withoutAgent {
+	if agentJobs {
 		if err := installer.InstallAgentJobs(ctx, db.AgentSchedule{}); err != nil {
 			return nil, err
 		}
@@ -107,15 +130,20 @@ func runAll(ctx context.Context, dsn string, statements ...string) (err error) {
 	return nil
 }
 
-func (a *app) printDev(server *sqlsim.Server, names []devName, withoutAgent bool) error {
+func (a *app) printDev(server *sqlsim.Server, names []devName, agent string, agentJobs bool) error {
 	if a.json {
 		return a.printJSON(map[string]any{"address": server.Addr(), "logins": names})
 	}
-	agent := "SQL Server Agent runs recovery."
-	if withoutAgent {
-		agent = "Nothing runs recovery: set CHOKAQ_RECOVERY_ENABLED=true on workers."
+	recovery := "SQL Server Agent runs recovery."
+	switch {
+	case agent == agentNone:
+		recovery = "It is an Express edition, without Agent, so nothing runs recovery: set CHOKAQ_RECOVERY_ENABLED=true on workers."
+	case agent == agentStopped:
+		recovery = "SQL Server Agent is stopped, so nothing runs recovery: chokaq-worker recover, or CHOKAQ_RECOVERY_ENABLED=true on workers."
+	case !agentJobs:
+		recovery = "Nothing runs recovery: chokaq-worker agent-jobs install, or CHOKAQ_RECOVERY_ENABLED=true on workers."
 	}
-	fmt.Fprintf(a.stdout, "sqlsim, a stand-in for SQL Server, listens on %s.\nIt is IN MEMORY and FOR DEVELOPMENT ONLY: everything is gone when it ends. %s\n\n", server.Addr(), agent)
+	fmt.Fprintf(a.stdout, "sqlsim, a stand-in for SQL Server, listens on %s.\nIt is IN MEMORY and FOR DEVELOPMENT ONLY: everything is gone when it ends. %s\n\n", server.Addr(), recovery)
 	for _, name := range names {
 		who := "everything"
 		if name.Login != "sa" {

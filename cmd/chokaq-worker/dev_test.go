@@ -106,3 +106,33 @@ func nothingLeft(t *testing.T, temp, output string) {
 		}, func() string { return "process " + match[1] + " still runs" })
 	}
 }
+
+// SQL Server Agent of dev: not there as in Express, or there and stopped.
+func TestDevAgent(t *testing.T) {
+	t.Parallel()
+	callWith(t, "", nil, "dev", "--agent", "gone").want(t, 2, "running, stopped or none")
+	sa := func(dev *spawned) string {
+		dev.await(t, "Ctrl-C ends it.")
+		return regexp.MustCompile(`CHOKAQ_DSN='([^']+)'`).FindStringSubmatch(dev.all.String())[1]
+	}
+	for _, flag := range []string{"--agent=none", "--without-agent"} {
+		dev := spawn(t, nil, nil, "dev", "--addr", "127.0.0.1:0", flag)
+		dsn := sa(dev)
+		call(t, dsn, "agent-jobs", "install").want(t, 1, "no SQL Server Agent", "CHOKAQ_RECOVERY_ENABLED=true")
+		r := call(t, dsn, "doctor", "--json")
+		if got := diagnosis(t, r); got["agent"] != "note" || !strings.Contains(r.stdout, "Express Edition") || !strings.Contains(r.stdout, "this edition has no SQL Server Agent") {
+			t.Errorf("%s: %s", flag, r.stdout)
+		}
+		dev.signal(t, syscall.SIGTERM)
+		dev.end(t).want(t, 0, "Express edition")
+	}
+	dev := spawn(t, nil, nil, "dev", "--addr", "127.0.0.1:0", "--agent", "stopped")
+	dsn := sa(dev)
+	call(t, dsn, "agent-jobs", "status").want(t, 0, "every 15")
+	r := call(t, dsn, "doctor", "--json")
+	if got := diagnosis(t, r); got["agent"] == "note" || strings.Contains(r.stdout, "Express") {
+		t.Errorf("stopped: %s", r.stdout)
+	}
+	dev.signal(t, syscall.SIGTERM)
+	dev.end(t).want(t, 0, "Agent is stopped")
+}

@@ -39,15 +39,16 @@ func (a *app) doctor(c *cobra.Command) (err error) {
 	if err := config.Faults(faults); err != nil {
 		return err
 	}
-	client, err := driver.Open(settings.DSN)
+	dsn := settings.WithTimeout(a.silenceOf(c))
+	client, err := driver.Open(dsn)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	patient := &doctor.Patient{
-		DB: client.DB(), DSN: settings.DSN, Worker: settings.WorkerConfig, Check: client.Check,
+		DB: client.DB(), DSN: settings.DSN, Target: settings.Target(), Worker: settings.WorkerConfig, Check: client.Check, Patience: a.silenceOf(c),
 		Agent: func(ctx context.Context) ([]doctor.AgentJob, error) {
-			jobs, err := (db.Installer{DSN: settings.DSN}).AgentStatus(ctx)
+			jobs, err := (db.Installer{DSN: dsn}).AgentStatus(ctx)
 			var all []doctor.AgentJob
 			for _, j := range jobs {
 				all = append(all, doctor.AgentJob(j))
@@ -56,14 +57,14 @@ func (a *app) doctor(c *cobra.Command) (err error) {
 		},
 	}
 	findings := []doctor.Finding{}
-	worst := doctor.Examine(c.Context(), patient, func(f doctor.Finding) {
+	worst, reached := doctor.Examine(c.Context(), patient, func(f doctor.Finding) {
 		findings = append(findings, f)
 		if !a.json {
 			a.printFinding(f)
 		}
 	})
 	if c.Context().Err() != nil {
-		return context.Cause(c.Context())
+		return c.Context().Err()
 	}
 	if a.json {
 		if err := a.printJSON(findings); err != nil {
@@ -77,7 +78,7 @@ func (a *app) doctor(c *cobra.Command) (err error) {
 		fmt.Fprintf(a.stdout, "\n%d ok, %d notes, %d unknown, %d warnings, %d errors\n", counts[doctor.OK], counts[doctor.Note], counts[doctor.Unknown], counts[doctor.Warning], counts[doctor.Error])
 	}
 	switch {
-	case len(findings) == 1: // the database could not be reached
+	case !reached:
 		return silentError(statusDatabase)
 	case worst == doctor.Error:
 		return silentError(statusFindings)

@@ -148,3 +148,41 @@ func TestDoctorNotesWhatIsUnusual(t *testing.T) {
 		t.Errorf("%s: %s", got, r.stdout)
 	}
 }
+
+func TestDoctorWithoutChokaQ(t *testing.T) {
+	t.Parallel()
+	_, dsn := newServer(t)
+	r := call(t, dsn, "doctor", "--json").want(t, 7, "ChokaQ is not installed in this database", "migrate up")
+	if got := r.list(t); got[len(got)-1]["check"] != "schema" || strings.Contains(r.stdout, "could not look") {
+		t.Errorf("%s", r.stdout)
+	}
+}
+
+// What has not run yet, and what no worker has seen yet, is called that.
+func TestDoctorOfWhatIsNew(t *testing.T) {
+	t.Parallel()
+	server, dsn := newQueue(t)
+	server.Agent().Stop()
+	call(t, dsn, "agent-jobs", "install").want(t, 0)
+	call(t, dsn, "doctor", "--json").want(t, 0, "none has run yet")
+	exec1(t, dsn, "UPDATE v SET last_run_outcome = 1, last_run_date = 20260131, last_run_time = 120000 FROM msdb.dbo.sysjobservers AS v INNER JOIN msdb.dbo.sysjobs AS j ON j.job_id = v.job_id WHERE j.name LIKE N'ChokaQ res%'")
+	if r := call(t, dsn, "doctor", "--json"); !strings.Contains(r.stdout, "not yet run: ChokaQ purge history (shop); the others last succeeded") {
+		t.Errorf("%s", r.stdout)
+	}
+
+	call(t, dsn, "recurring", "set", "nightly", "--cron", "@daily", "--type", "t", "--queue", "mail").want(t, 0)
+	exec1(t, dsn, "UPDATE chokaq.RecurringJobs SET UpdatedAt = DATEADD(HOUR, -1, UpdatedAt)")
+	r := call(t, dsn, "doctor", "--json")
+	if got := diagnosis(t, r)["recurring jobs"]; got != "error" || !strings.Contains(r.stdout, "do not tick: nightly (queue mail)") || strings.Contains(r.stdout, "ticks are overdue") {
+		t.Errorf("nobody serves it: %s", r.stdout)
+	}
+	runningWorker(t, dsn, oneWorker, `["mail"]`)
+	r = call(t, dsn, "doctor", "--json")
+	if got := diagnosis(t, r)["recurring jobs"]; got != "note" || !strings.Contains(r.stdout, "computed the next tick yet: nightly") {
+		t.Errorf("nobody has seen it: %s", r.stdout)
+	}
+	exec1(t, dsn, "UPDATE chokaq.RecurringJobs SET NextTickAt = DATEADD(HOUR, -1, SYSUTCDATETIME())")
+	if r := call(t, dsn, "doctor", "--json"); diagnosis(t, r)["recurring jobs"] != "error" || !strings.Contains(r.stdout, "ticks are overdue: nightly") {
+		t.Errorf("overdue: %s", r.stdout)
+	}
+}

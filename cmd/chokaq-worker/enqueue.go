@@ -122,8 +122,11 @@ func (f enqueueFlags) payloadText(stdin io.Reader) (string, error) {
 }
 
 func (a *app) enqueueOne(ctx context.Context, client *driver.Client, job driver.NewJob) error {
-	enqueued, err := client.Enqueue(ctx, job)
+	enqueued, err := answered(ctx, func(ctx context.Context) (driver.Enqueued, error) { return client.Enqueue(ctx, job) })
 	if err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w; it is not known whether the job was enqueued (with --idempotency-key it can be tried again without harm)", errInterrupted)
+		}
 		if driver.IsTransient(err) && job.IdempotencyKey == "" {
 			return fmt.Errorf("it is not known whether the job was enqueued (with --idempotency-key it could be tried again without harm): %w", err)
 		}
@@ -140,5 +143,9 @@ func (a *app) enqueueOne(ctx context.Context, client *driver.Client, job driver.
 	return nil
 }
 
-// enqueueTimeout bounds one batch of lines; a signal does not cut a batch off.
-const enqueueTimeout = time.Minute
+const (
+	// enqueueTimeout bounds one batch of lines.
+	enqueueTimeout = time.Minute
+	// finishBatch is how long a batch under way may go on after a signal.
+	finishBatch = 5 * time.Second
+)

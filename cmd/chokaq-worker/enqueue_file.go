@@ -153,18 +153,31 @@ func (e *fileEnqueuer) run(ctx context.Context, lines <-chan readLine) error {
 	}
 }
 
-// send enqueues a batch. A signal does not cut it off, so that what was enqueued is known.
+// send enqueues a batch. A signal leaves it finishBatch to end, so that what was enqueued is known.
 func (e *fileEnqueuer) send(ctx context.Context, batch []driver.NewJob, last int) error {
 	if len(batch) == 0 {
 		return nil
 	}
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), enqueueTimeout)
 	defer cancel()
-	answers, err := e.client.EnqueueMany(within, batch)
+	stop := context.AfterFunc(ctx, func() { // a server that does not answer must not hold up the end
+		timer := time.NewTimer(finishBatch)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			cancel()
+		case <-within.Done():
+		}
+	})
+	defer stop()
+	answers, err := answered(within, func(ctx context.Context) ([]driver.Enqueued, error) { return e.client.EnqueueMany(ctx, batch) })
 	if err != nil {
 		doubt := "Nothing of this batch was enqueued"
-		if driver.IsTransient(err) || errors.Is(err, context.DeadlineExceeded) {
+		if driver.IsTransient(err) || within.Err() != nil {
 			doubt = "It is not known whether this batch was enqueued (lines with an idempotency key can be sent again without harm)"
+		}
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", errInterrupted, err)
 		}
 		return fmt.Errorf("lines %d to %d: %w\n%s: go on with --from-line %d", e.nextLine, last, err, doubt, e.nextLine)
 	}

@@ -23,7 +23,10 @@ func (a *app) withInstaller(run func(ctx context.Context, installer db.Installer
 		if err != nil {
 			return err
 		}
-		installer := db.Installer{DSN: settings.DSN, Progress: func(change db.Change) {
+		if err := a.reach(c, settings); err != nil {
+			return interrupted(c.Context(), explain(settings, err))
+		}
+		installer := db.Installer{DSN: settings.WithTimeout(a.silenceOf(c)), Progress: func(change db.Change) {
 			if !a.json {
 				fmt.Fprintf(a.stderr, "%-9s %s\n", change.Action, change.Name)
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,8 @@ type process struct {
 type app struct {
 	process
 	json    bool
-	begun   bool // the command line was accepted, and the command runs
+	timeout time.Duration // of --timeout
+	begun   bool          // the command line was accepted, and the command runs
 	signals *signals
 }
 
@@ -66,18 +68,24 @@ See docs/cli.md and docs/configuration.md.
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		PersistentPreRun:  func(*cobra.Command, []string) { a.begun = true },
-		Args:              onlySubcommands,
-		RunE:              needsSubcommand,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			a.begun = true
+			return a.checkTimeout(c)
+		},
+		Args: onlySubcommands,
+		RunE: needsSubcommand,
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON instead of tables")
+	a.bindTimeout(root)
 	config.Bind(root.PersistentFlags(), &config.Connection{})
 	root.AddCommand(
 		a.runCommand(), a.migrateCommand(), a.agentJobsCommand(), a.enqueueCommand(), a.cancelCommand(), a.jobsCommand(), a.deadCommand(),
 		a.queueCommand(), a.recurringCommand(), a.settingsCommand(), a.workersCommand(), a.stopsCommand(), a.adviseCommand(), a.recoverCommand(), a.statusCommand(),
 		a.doctorCommand(), a.devCommand(), a.demoCommand(), a.demoWorkerCommand(), a.versionCommand(),
 	)
+	markCommands(root)
+	a.obeySignals(root)
 	layOutHelp(root)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	return root

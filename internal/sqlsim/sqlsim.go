@@ -48,6 +48,8 @@ type Options struct {
 	Name string
 	// Version is the product version; by default one of SQL Server 2022.
 	Version string
+	// Edition is SERVERPROPERTY('Edition'), by which EngineEdition goes; by default "Developer Edition (64-bit)".
+	Edition string
 	// NoAgent leaves SQL Server Agent out: msdb is empty, as where Agent was never installed.
 	NoAgent bool
 	// Logger gets what goes wrong within; by default nobody does.
@@ -79,7 +81,7 @@ func Start(opts Options) (*Server, error) {
 		opts.Clock = clock.NewAdjustable()
 	}
 	e, err := engine.NewServer(engine.Options{
-		Clock: opts.Clock, Collation: opts.Collation, Name: opts.Name, Version: opts.Version,
+		Clock: opts.Clock, Collation: opts.Collation, Name: opts.Name, Version: opts.Version, Edition: opts.Edition,
 		Logins: map[string]string{"sa": opts.Password},
 	})
 	if err != nil {

@@ -149,7 +149,7 @@ func (d *demo) introduce() {
 
 // startServer starts the stand-in for SQL Server as a process of its own.
 func (d *demo) startServer(ctx context.Context) error {
-	server, err := d.start("the database server", nil, nil, "dev", "--json", "--addr", "127.0.0.1:0", "--without-agent", "--until-stdin-ends")
+	server, err := d.start("the database server", nil, nil, "dev", "--json", "--addr", "127.0.0.1:0", "--agent-jobs=false", "--until-stdin-ends")
 	if err != nil {
 		return err
 	}

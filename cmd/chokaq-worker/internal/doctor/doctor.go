@@ -43,9 +43,12 @@ type Finding struct {
 type Patient struct {
 	DB     *sql.DB
 	DSN    string
-	Worker driver.WorkerConfig // as a worker with this environment would have it
-	Check  func(context.Context) error
-	Agent  func(context.Context) ([]AgentJob, error)
+	Target string // what findings call the database
+	// Patience bounds a check, if it is shorter than what a check has anyway; 0: none is bounded.
+	Patience time.Duration
+	Worker   driver.WorkerConfig // as a worker with this environment would have it
+	Check    func(context.Context) error
+	Agent    func(context.Context) ([]AgentJob, error)
 }
 
 // AgentJob is a job of SQL Server Agent, as db.Installer.AgentStatus tells.
@@ -82,34 +85,90 @@ var checks = []check{
 	{"recurring jobs", recurringJobs},
 }
 
-// Examine runs every check, each bounded in time; one that fails does not end the others. tell is called with each finding as it comes.
-func Examine(ctx context.Context, p *Patient, tell func(Finding)) (worst Severity) {
+// Examine runs every check, each bounded in time; one that fails does not end the others. tell is called with each finding as it comes. reached is false when the
+// database could not be reached, or stopped answering meanwhile.
+func Examine(ctx context.Context, p *Patient, tell func(Finding)) (worst Severity, reached bool) {
 	for _, c := range checks {
-		for _, f := range examine(ctx, c, p) {
+		found, err := examine(ctx, c, p)
+		if ctx.Err() != nil {
+			return worst, true
+		}
+		for _, f := range found {
 			f.Check = c.name
 			worst = max(worst, f.Severity)
 			tell(f)
 		}
-		if ctx.Err() != nil || c.name == "connection" && worst == Error { // nothing else can be looked at
-			return worst
+		switch {
+		case c.name == "connection" && worst == Error: // nothing else can be looked at
+			return worst, false
+		case c.name == "schema" && worst == Error && errors.Is(err, errNoQueue): // there is nothing else to look at
+			return worst, true
+		case driver.IsTransient(err):
+			_, err := within(ctx, p, func(ctx context.Context) ([]Finding, error) { return nil, p.DB.PingContext(ctx) })
+			if err != nil && ctx.Err() == nil {
+				tell(Finding{c.name, Error, "the database does not answer any more: " + err.Error(), "the server was up a moment ago: look at it, and run doctor again"})
+				return Error, false
+			}
 		}
 	}
-	return worst
+	return worst, true
 }
 
-func examine(ctx context.Context, c check, p *Patient) []Finding {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	found, err := c.look(ctx, p)
-	if err == nil {
-		return found
+// checkTimeout bounds a check.
+const checkTimeout = 15 * time.Second
+
+// within runs a look, and gives it up shortly after its time: go-mssqldb waits for the server to confirm an end, which one that does not answer does not.
+func within(ctx context.Context, p *Patient, look func(context.Context) ([]Finding, error)) ([]Finding, error) {
+	if p.Patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, min(checkTimeout, p.Patience))
+		defer cancel()
+	}
+	type result struct {
+		found []Finding
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		found, err := look(ctx)
+		done <- result{found, err}
+	}()
+	select {
+	case r := <-done:
+		return r.found, r.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(250 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.found, r.err
+	case <-timer.C:
+		return nil, fmt.Errorf("no answer came: %w", ctx.Err())
+	}
+}
+
+// examine makes a finding of a check's error, which it returns, too.
+func examine(ctx context.Context, c check, p *Patient) ([]Finding, error) {
+	found, err := within(ctx, p, func(ctx context.Context) ([]Finding, error) { return c.look(ctx, p) })
+	return append(found, explained(c, p, err)...), err
+}
+
+func explained(c check, p *Patient, err error) []Finding {
+	switch {
+	case err == nil, errors.Is(err, errNoQueue):
+		return nil
+	case c.name == "connection":
+		return one(Error, p.Target+" cannot be reached, or refuses the login: "+err.Error(), "check CHOKAQ_DSN, the server, the network and the login; what follows cannot be looked at")
 	}
 	if number := sqlNumber(err); deniedNumbers[number] {
-		return append(found, Finding{Severity: Unknown, Found: fmt.Sprintf("this login may not look (error %d)", number),
-			Do: "a member of chokaq_monitor may"})
+		return one(Unknown, fmt.Sprintf("this login may not look (error %d)", number), "a member of chokaq_monitor may")
 	}
-	return append(found, Finding{Severity: Error, Found: "could not look: " + err.Error(), Do: "repair what the error says, and run doctor again"})
+	return one(Error, "could not look: "+err.Error(), "repair what the error says, and run doctor again")
 }
+
+// errNoQueue: the database has no ChokaQ in it. It has been told.
+var errNoQueue = errors.New("no ChokaQ in the database")
 
 // deniedNumbers are SQL Server's errors for a missing right.
 var deniedNumbers = map[int32]bool{229: true, 230: true, 262: true, 297: true, 300: true, 371: true, 916: true, 15247: true}

@@ -18,7 +18,7 @@ import (
 func connection(ctx context.Context, p *Patient) ([]Finding, error) {
 	began := time.Now()
 	if err := p.DB.PingContext(ctx); err != nil {
-		return one(Error, "the database cannot be reached, or refuses the login: "+err.Error(), "check CHOKAQ_DSN, the network and the login; what follows cannot be looked at"), nil
+		return nil, err
 	}
 	took := time.Since(began)
 	parsed, err := msdsn.Parse(p.DSN)
@@ -62,10 +62,15 @@ func server(ctx context.Context, p *Patient) ([]Finding, error) {
 	return one(OK, found, ""), nil
 }
 
+// unknownProcedure is SQL Server's error for a procedure that is not there.
+const unknownProcedure = 2812
+
 // schema: is ChokaQ installed, and the version that this program needs?
 func schema(ctx context.Context, p *Patient) ([]Finding, error) {
 	err := p.Check(ctx)
 	switch {
+	case errors.Is(err, driver.ErrSchema) && sqlNumber(err) == unknownProcedure:
+		return one(Error, "ChokaQ is not installed in this database", "name another database in CHOKAQ_DSN, or run chokaq-worker migrate up (as db_owner); nothing else was looked at"), errNoQueue
 	case errors.Is(err, driver.ErrSchema):
 		return one(Error, err.Error(), "chokaq-worker migrate status says what is missing; migrate up (as db_owner) brings it"), nil
 	case err != nil:

@@ -29,7 +29,13 @@ func agent(ctx context.Context, p *Patient) ([]Finding, error) {
 	}
 	var found []Finding
 	add := func(s Severity, text, do string) { found = append(found, Finding{Severity: s, Found: text, Do: do}) }
+	ran, never := 0, []string{}
 	for _, j := range jobs {
+		if j.LastRunOutcome == "Never ran" {
+			never = append(never, j.Name)
+		} else {
+			ran++
+		}
 		switch {
 		case !j.Enabled:
 			add(Error, fmt.Sprintf("job %q is disabled", j.Name), "EXEC msdb.dbo.sp_update_job @job_name = N'"+strings.ReplaceAll(j.Name, "'", "''")+"', @enabled = 1")
@@ -37,6 +43,8 @@ func agent(ctx context.Context, p *Patient) ([]Finding, error) {
 			add(Error, fmt.Sprintf("the owner of job %q has no login any more, so it cannot run", j.Name), "chokaq-worker agent-jobs install, again: it sets the owner")
 		case j.Schedule == "" || strings.HasSuffix(j.Schedule, ", disabled"):
 			add(Error, fmt.Sprintf("job %q has no enabled schedule", j.Name), "chokaq-worker agent-jobs install, again: it sets the schedule")
+		case j.LastRunOutcome == "Canceled":
+			add(Warning, fmt.Sprintf("job %q was canceled at %s: %s", j.Name, j.LastRunAt, j.LastMessage), "who stopped it? Look at its history in SSMS, or msdb.dbo.sysjobhistory")
 		case j.LastRunOutcome == "Failed":
 			add(Error, fmt.Sprintf("job %q failed at %s: %s", j.Name, j.LastRunAt, j.LastMessage), "look at the job's history in SSMS, or msdb.dbo.sysjobhistory")
 		}
@@ -45,7 +53,16 @@ func agent(ctx context.Context, p *Patient) ([]Finding, error) {
 		add(Warning, fmt.Sprintf("%d of 3 jobs are there", len(jobs)), "chokaq-worker agent-jobs install")
 	}
 	if len(found) == 0 {
-		return one(OK, "its three jobs are enabled, owned and scheduled, and last succeeded", ""), nil
+		text := "its three jobs are enabled, owned and scheduled"
+		switch {
+		case ran == 0:
+			text += "; none has run yet"
+		case len(never) > 0:
+			text += "; not yet run: " + strings.Join(never, ", ") + "; the others last succeeded"
+		default:
+			text += ", and last succeeded"
+		}
+		return one(OK, text, ""), nil
 	}
 	return found, nil
 }

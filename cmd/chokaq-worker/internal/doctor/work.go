@@ -188,33 +188,49 @@ func Durations(ctx context.Context, db *sql.DB, sinceHours int) ([]advice.Histog
 func recurringJobs(ctx context.Context, p *Patient) ([]Finding, error) {
 	type job struct {
 		name, cron, zone string
+		queue            string
 		paused           bool
+		computed, served bool // its next tick, by a worker; its queue, by a live one
 		late             int64
 	}
-	all, err := rows(ctx, p.DB, "SELECT r.Name, r.Cron, r.TimeZone, r.IsPaused, r.LateSeconds FROM chokaq.RecurringJobStatus AS r ORDER BY r.Name", func(r *sql.Rows) (job, error) {
+	all, err := rows(ctx, p.DB, `SELECT r.Name, r.Cron, r.TimeZone, r.Queue, r.IsPaused, CONVERT(bit, CASE WHEN r.NextTickAt IS NULL THEN 0 ELSE 1 END), r.LateSeconds,
+       CONVERT(bit, CASE WHEN EXISTS (SELECT 1 FROM chokaq.WorkerStatus AS w CROSS APPLY OPENJSON(w.Queues) AS q
+                                      WHERE w.State = 'running' AND q.[value] COLLATE Latin1_General_100_BIN2 = r.Queue) THEN 1 ELSE 0 END)
+FROM chokaq.RecurringJobStatus AS r ORDER BY r.Name`, func(r *sql.Rows) (job, error) {
 		var j job
-		err := r.Scan(&j.name, &j.cron, &j.zone, &j.paused, &j.late)
+		err := r.Scan(&j.name, &j.cron, &j.zone, &j.queue, &j.paused, &j.computed, &j.late, &j.served)
 		return j, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	var found []Finding
-	var late []string
+	var late, unserved, unseen []string
 	paused := 0
 	for _, j := range all {
 		if _, err := driver.NextTicks(j.cron, j.zone, time.Now(), 1); err != nil {
 			found = append(found, Finding{Severity: Error, Found: fmt.Sprintf("%s cannot be read, so it never ticks: %v", j.name, err), Do: "chokaq-worker recurring set, or EXEC chokaq.SetRecurringJob"})
 			continue
 		}
-		if j.paused {
+		switch {
+		case j.paused:
 			paused++
-		} else if j.late > 120 {
+		case !j.served:
+			unserved = append(unserved, fmt.Sprintf("%s (queue %s)", j.name, j.queue))
+		case !j.computed:
+			unseen = append(unseen, j.name)
+		case j.late > 120:
 			late = append(late, fmt.Sprintf("%s (%v)", j.name, time.Duration(j.late)*time.Second))
 		}
 	}
 	if len(late) > 0 {
-		found = append(found, Finding{Severity: Error, Found: "ticks are overdue: " + names(late), Do: "no worker that runs serves their queues: start one"})
+		found = append(found, Finding{Severity: Error, Found: "ticks are overdue: " + names(late), Do: "workers serve their queues and do not make the ticks: look for their log events recurring.*"})
+	}
+	if len(unserved) > 0 {
+		found = append(found, Finding{Severity: Error, Found: "no worker that runs serves their queues, so they do not tick: " + names(unserved), Do: "start a worker that serves these queues, or chokaq-worker recurring set NAME --queue QUEUE"})
+	}
+	if len(unseen) > 0 {
+		found = append(found, Finding{Severity: Note, Found: "no worker has computed the next tick yet: " + names(unseen), Do: "a worker that serves their queues does within a minute; if not, look for its log events recurring.*"})
 	}
 	if len(found) == 0 {
 		return one(OK, fmt.Sprintf("%d are defined, %d of them paused; none is overdue", len(all), paused), ""), nil
