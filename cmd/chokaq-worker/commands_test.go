@@ -34,6 +34,20 @@ func TestUsage(t *testing.T) {
 		{[]string{"enqueue", "--type", " t"}, 2, "no leading or trailing space"},
 		{[]string{"enqueue", "--type", "t", "file"}, 2, "cannot be given together with a file"},
 		{[]string{"enqueue", "no-such-file"}, 2, "no-such-file"},
+		{[]string{"enqueue", "--type", "t", "--idempotency-key", ""}, 2, `--idempotency-key: "": 1 to 200 characters`},
+		{[]string{"enqueue", "--type", "t", "--priority", "0"}, 2, "--priority: must be 1 to 10, and is 0"},
+		{[]string{"enqueue", "--type", "t", "--max-attempts", "0"}, 2, "--max-attempts: must be 1 to 1000, and is 0"},
+		{[]string{"enqueue", "--type", "t", "--payload", ""}, 2, `--payload: "" is not JSON text`},
+		{[]string{"enqueue", "--type", "t", "--queue", ""}, 2, `--queue: "": 1 to 64 characters`},
+		{[]string{"enqueue", "--queue", "", "-"}, 2, `--queue: "": 1 to 64 characters`},
+		{[]string{"enqueue", "--type", ""}, 2, `--type: "": 1 to 128 characters`},
+		{[]string{"enqueue", "--type", "t", "--delay", ""}, 2, "--delay: \"\" is not a Go duration"},
+		{[]string{"enqueue", "--type", "t", "--delay=-1s"}, 2, "--delay: must be 0 to 87600h (ten years), and is -1s"},
+		{[]string{"enqueue", "--type", "t", "--delay", "90000h"}, 2, "--delay: must be 0 to 87600h (ten years)"},
+		{[]string{"enqueue", "--type", "t", "--due-at", "2927-01-31T08:00:00Z"}, 2, "--due-at: must be at most ten years from now"},
+		{[]string{"enqueue", "--type", "t", "--due-at", ""}, 2, "--due-at: \"\" is not a time"},
+		{[]string{"enqueue", "--type", "t", "--header", "a=1", "--header", "a=2"}, 2, "--header: a is given twice"},
+		{[]string{"enqueue", "--type", "t", "--from-line", "2"}, 2, "--from-line goes with a file"},
 		{[]string{"dlq", "requeue"}, 2, "which jobs?"},
 		{[]string{"dlq", "requeue", "1", "--all"}, 2, "not both"},
 		{[]string{"dlq", "requeue", "1", "--delay", "1500ms"}, 2, "whole seconds"},
@@ -151,19 +165,41 @@ func TestEnqueueFile(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"type": "u"`:                  "is not ended",
 		`{"type": "u"} {}`:              "something after the JSON object",
-		`["u"]`:                         "cannot unmarshal array",
+		`["u"]`:                         "it is no JSON object",
 		`{"queue": "q"}`:                "type",
 		`{"type": "u", "priority": 11}`: "priority: must be 1 to 10",
 		`{"type": "u", "delay": "5"}`:   "is not a Go duration",
-		`{"type": "u", "delay": "5s", "dueAt": "2027"}`: "exclude each other",
-		`{"type": "u", "dueAt": "tomorrow"}`:            "is not a time",
-		`{"type": "u", "maxAttempts": 1001}`:            "max attempts",
-		`{"type": "u", "idempotencyKey": "x "}`:         "idempotency key",
-		`{"type": "u", "headers": {"a": 1}}`:            "headers",
+		`{"type": "u", "delay": "5s", "dueAt": "2027"}`:  "exclude each other",
+		`{"type": "u", "dueAt": "tomorrow"}`:             "is not a time",
+		`{"type": "u", "maxAttempts": 1001}`:             "maxAttempts: must be 1 to 1000, and is 1001",
+		`{"type": "u", "idempotencyKey": "x "}`:          `idempotencyKey: "x "`,
+		`{"type": "u", "idempotencyKey": ""}`:            `idempotencyKey: "": 1 to 200 characters`,
+		`{"type": "u", "idempotencyKey": 7}`:             "idempotencyKey: 7 is not a JSON string",
+		`{"type": "u", "queue": ""}`:                     `queue: "": 1 to 64 characters`,
+		`{"type": "u", "priority": 0}`:                   "priority: must be 1 to 10, and is 0",
+		`{"type": "u", "priority": "5"}`:                 `priority: "5" is not a whole number`,
+		`{"type": "u", "priority": 5.5}`:                 "priority: 5.5 is not a whole number",
+		`{"type": "u", "maxAttempts": 0}`:                "maxAttempts: must be 1 to 1000, and is 0",
+		`{"type": "u", "delay": ""}`:                     "delay: \"\" is not a Go duration",
+		`{"type": "u", "delay": "-5s"}`:                  "delay: must be 0 to 87600h (ten years), and is -5s",
+		`{"type": "u", "delay": "87601h"}`:               "delay: must be 0 to 87600h (ten years)",
+		`{"type": "u", "dueAt": "2927-01-31T08:00:00Z"}`: "dueAt: must be at most ten years from now",
+		`{"TYPE": "u"}`:                                  `unknown field "TYPE"; names are exact`,
+		`{"type": "u", "type": "v"}`:                     "type: is given twice",
+		`{"type": "u", "headers": {"a": "1", "a": "2"}}`: "headers: a: is given twice",
+		`{"type": "u", "headers": ["a"]}`:                "headers: it is no JSON object; accepted: an object of strings",
+		`{"type": "u", "headers": {"a": 1}}`:             "headers",
 	} {
 		callWith(t, "{\"type\": \"u\"}\n\n"+line, []string{"CHOKAQ_DSN=" + dsn}, "enqueue", "-").want(t, 2, "line 3", want, "0 jobs enqueued", "--from-line 1")
 	}
 	callWith(t, "", []string{"CHOKAQ_DSN=" + dsn}, "enqueue", "-").want(t, 0, "0 jobs enqueued")
+	for _, c := range []struct{ from, says string }{{"4", ""}, {"5", "--from-line is beyond the end: the input has 3 lines, and it is 5"}, {"0", "--from-line: must be 1 or more"}} {
+		status := 2
+		if c.says == "" {
+			status = 0
+		}
+		callWith(t, "{\"type\": \"u\"}\n\n{\"type\": \"u\"}", []string{"CHOKAQ_DSN=" + dsn}, "enqueue", "-", "--from-line", c.from).want(t, status, c.says)
+	}
 	queues := call(t, dsn, "queue", "list", "--json").list(t)
 	if len(queues) != 2 || queues[0]["pending"] != 2400.0 || queues[1]["pending"] != 1511.0 {
 		t.Errorf("%v", queues)

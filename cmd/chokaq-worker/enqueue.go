@@ -17,10 +17,10 @@ import (
 
 // enqueueFlags describe one job.
 type enqueueFlags struct {
-	line     jobLine
-	payload  string
-	headers  []string
-	fromLine int
+	jobType, queue, payload, delay, dueAt, key string
+	priority, maxAttempts                      int
+	headers                                    []string
+	fromLine                                   int
 }
 
 func (a *app) enqueueCommand() *cobra.Command {
@@ -38,14 +38,14 @@ before anything of its batch is enqueued; the message says which line, and how t
   jq -c '{type: "resize", payload: .}' images.json | chokaq-worker enqueue -`,
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.line.Type, "type", "", "job type, exact: names the handler")
-	flags.StringVar(&f.line.Queue, "queue", "", "queue (default \"default\"); with a file, for lines that name none")
+	flags.StringVar(&f.jobType, "type", "", "job type, exact: names the handler")
+	flags.StringVar(&f.queue, "queue", "", "queue (default \"default\"); with a file, for lines that name none")
 	flags.StringVar(&f.payload, "payload", "", "payload, JSON text (default {}); @FILE reads a file, @- standard input")
-	flags.IntVar(&f.line.Priority, "priority", 0, "1 to 10; 10 runs first (default 5)")
-	flags.StringVar(&f.line.Delay, "delay", "", "run no sooner than after this time, a Go duration")
-	flags.StringVar(&f.line.DueAt, "due-at", "", "run no sooner than at this time, such as 2027-01-31T08:00:00Z")
-	flags.IntVar(&f.line.MaxAttempts, "max-attempts", 0, "1 to 1000 (default 10)")
-	flags.StringVar(&f.line.IdempotencyKey, "idempotency-key", "", "nothing is enqueued while a live job of the type has this key")
+	flags.IntVar(&f.priority, "priority", 0, "1 to 10; 10 runs first (default 5)")
+	flags.StringVar(&f.delay, "delay", "", "run no sooner than after this time, a Go duration up to 87600h (ten years)")
+	flags.StringVar(&f.dueAt, "due-at", "", "run no sooner than at this time, such as 2027-01-31T08:00:00Z")
+	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "1 to 1000 (default 10)")
+	flags.StringVar(&f.key, "idempotency-key", "", "nothing is enqueued while a live job of the type has this key")
 	flags.StringArrayVar(&f.headers, "header", nil, "NAME=VALUE, handed to the handler; repeatable")
 	flags.IntVar(&f.fromLine, "from-line", 1, "with a file: begin at this line")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -55,9 +55,20 @@ before anything of its batch is enqueued; the message says which line, and how t
 					return usageError{fmt.Errorf("--%s describes one job and cannot be given together with a file; nothing was enqueued", single)}
 				}
 			}
+			switch {
+			case f.fromLine < 1:
+				return usageError{fmt.Errorf("--from-line: must be 1 or more, and is %d; nothing was enqueued", f.fromLine)}
+			case flags.Changed("queue"):
+				if err := checkName("--queue", f.queue, 64); err != nil {
+					return usageError{fmt.Errorf("%w; nothing was enqueued", err)}
+				}
+			}
 			return a.enqueueFile(c, args[0], f)
 		}
-		job, err := f.job(a.stdin)
+		if flags.Changed("from-line") {
+			return usageError{errors.New("--from-line goes with a file; nothing was enqueued")}
+		}
+		job, err := f.job(a.stdin, flags.Changed)
 		if err != nil {
 			return usageError{err}
 		}
@@ -69,38 +80,67 @@ before anything of its batch is enqueued; the message says which line, and how t
 }
 
 // job is the one that the flags describe.
-func (f enqueueFlags) job(stdin io.Reader) (driver.NewJob, error) {
+func (f enqueueFlags) job(stdin io.Reader, given func(flag string) bool) (driver.NewJob, error) {
 	fail := func(format string, args ...any) (driver.NewJob, error) {
 		return driver.NewJob{}, fmt.Errorf(format+"; nothing was enqueued", args...)
 	}
-	if f.line.Type == "" {
+	if !given("type") {
 		return fail("name the job's type with --type, or a file of JSON lines (\"-\": standard input)")
 	}
-	text, err := f.payloadText(stdin)
-	if err != nil {
-		return fail("--payload: %v", err)
+	line := jobLine{Type: f.jobType, byFlags: true}
+	if given("queue") {
+		line.Queue = &f.queue
 	}
-	if text != "" {
+	if given("priority") {
+		line.Priority = &f.priority
+	}
+	if given("max-attempts") {
+		line.MaxAttempts = &f.maxAttempts
+	}
+	if given("delay") {
+		line.Delay = &f.delay
+	}
+	if given("due-at") {
+		line.DueAt = &f.dueAt
+	}
+	if given("idempotency-key") {
+		line.IdempotencyKey = &f.key
+	}
+	if given("payload") {
+		text, err := f.payloadText(stdin)
+		if err != nil {
+			return fail("--payload: %v", err)
+		}
 		if !json.Valid([]byte(text)) {
-			return fail("--payload: %q is not JSON text (a string needs its quotes: '\"text\"')", shorten(text, 60))
+			return fail("--payload: %q is not JSON text (a string needs its quotes: '\"text\"'; nothing at all: leave the flag out)", shorten(text, 60))
 		}
-		f.line.Payload = json.RawMessage(text)
+		line.Payload = json.RawMessage(text)
 	}
-	for _, header := range f.headers {
-		name, value, ok := strings.Cut(header, "=")
-		if !ok || name == "" {
-			return fail("--header: %q is not NAME=VALUE", header)
-		}
-		if f.line.Headers == nil {
-			f.line.Headers = make(map[string]string)
-		}
-		f.line.Headers[name] = value
+	var err error
+	if line.Headers, err = headerPairs(f.headers); err != nil {
+		return fail("%v", err)
 	}
-	job, err := f.line.job()
+	job, err := line.job()
 	if err != nil {
 		return fail("%v", err)
 	}
 	return job, nil
+}
+
+// headerPairs reads what --header was given.
+func headerPairs(pairs []string) (map[string]string, error) {
+	headers := make(map[string]string)
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--header: %q is not accepted; accepted: NAME=VALUE", pair)
+		}
+		if _, twice := headers[name]; twice {
+			return nil, fmt.Errorf("--header: %s is given twice", name)
+		}
+		headers[name] = value
+	}
+	return headers, nil
 }
 
 func (f enqueueFlags) payloadText(stdin io.Reader) (string, error) {

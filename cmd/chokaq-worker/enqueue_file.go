@@ -30,6 +30,9 @@ type readLine struct {
 	err    error // io.EOF at the end
 }
 
+// errBeyondEnd refuses to do nothing with success.
+var errBeyondEnd = errors.New("--from-line is beyond the end")
+
 // enqueueFile enqueues the lines of a file.
 func (a *app) enqueueFile(c *cobra.Command, name string, f enqueueFlags) error {
 	input := a.stdin
@@ -73,6 +76,10 @@ func readLines(ctx context.Context, input io.Reader, f enqueueFlags) <-chan read
 		for number := 1; ; number++ {
 			text, err := wholeLine(reader)
 			if errors.Is(err, io.EOF) && len(text) == 0 {
+				if f.fromLine > number { // the line after the last is where a finished command would go on
+					send(readLine{number: number, err: usageError{fmt.Errorf("%w: the input has %d lines, and it is %d", errBeyondEnd, number-1, f.fromLine)}})
+					return
+				}
 				send(readLine{number: number, err: io.EOF})
 				return
 			}
@@ -83,7 +90,7 @@ func readLines(ctx context.Context, input io.Reader, f enqueueFlags) <-chan read
 			if text = bytes.TrimSpace(text); number < f.fromLine || len(text) == 0 {
 				continue
 			}
-			job, err := parseJobLine(text, f.line.Queue)
+			job, err := parseJobLine(text, f.queue)
 			if err != nil {
 				send(readLine{number: number, err: usageError{fmt.Errorf("line %d: %w; accepted: %s", number, err, lineForm)}})
 				return
@@ -135,6 +142,8 @@ func (e *fileEnqueuer) run(ctx context.Context, lines <-chan readLine) error {
 			switch {
 			case errors.Is(line.err, io.EOF):
 				return flush()
+			case errors.Is(line.err, errBeyondEnd):
+				return line.err
 			case line.err != nil:
 				return fmt.Errorf("%w\nNothing of its batch was enqueued: repair it and go on with --from-line %d", line.err, e.nextLine)
 			}

@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 	"unicode/utf16"
 
@@ -16,99 +12,109 @@ import (
 // lineForm is the accepted form of a line.
 const lineForm = `{"type": "send_email", "queue": "mail", "payload": {...}, "priority": 5, "delay": "5m" or "dueAt": "2027-01-31T08:00:00Z", "maxAttempts": 10, "idempotencyKey": "...", "headers": {"name": "value"}}`
 
-// jobLine is a job as a line of a file describes it.
+// jobLine is a job as a line of a file, or the flags of enqueue, describe it; nil: not given.
 type jobLine struct {
-	Type           string            `json:"type"`
-	Queue          string            `json:"queue"`
-	Payload        json.RawMessage   `json:"payload"`
-	Priority       int               `json:"priority"`
-	Delay          string            `json:"delay"`
-	DueAt          string            `json:"dueAt"`
-	MaxAttempts    int               `json:"maxAttempts"`
-	IdempotencyKey string            `json:"idempotencyKey"`
-	Headers        map[string]string `json:"headers"`
+	Type           string
+	Queue          *string
+	Payload        json.RawMessage
+	Priority       *int
+	Delay          *string
+	DueAt          *string
+	MaxAttempts    *int
+	IdempotencyKey *string
+	Headers        map[string]string
+
+	byFlags bool // faults are told by the names of flags
 }
 
-// parseJobLine reads a line; the error says what is not of the form. queue is for lines that name none.
-func parseJobLine(text []byte, queue string) (driver.NewJob, error) {
-	text = bytes.TrimPrefix(text, []byte("\ufeff")) // a byte order mark, as some editors put before the first line
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	var line jobLine
-	if err := decoder.Decode(&line); err != nil {
-		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("the JSON object is not ended")
-		}
-		if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
-			err = fmt.Errorf("not a JSON object: %w", err)
-		}
-		return driver.NewJob{}, errors.New(strings.TrimPrefix(err.Error(), "json: "))
+// mostDelay is what chokaq.EnqueueJobs accepts: ten years.
+const mostDelay = 315_360_000 * time.Second
+
+// name is a field as it was given.
+func (l jobLine) name(field string) string {
+	if !l.byFlags {
+		return field
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return driver.NewJob{}, errors.New("there is something after the JSON object")
+	if flag, ok := map[string]string{"dueAt": "due-at", "maxAttempts": "max-attempts", "idempotencyKey": "idempotency-key", "headers": "header"}[field]; ok {
+		field = flag
 	}
-	if line.Queue == "" {
-		line.Queue = queue
-	}
-	return line.job()
+	return "--" + field
 }
 
-// job checks what the database would refuse, so that the fault can be told by its place.
+// job checks what the database would refuse, so that the fault can be told by its place. What is given and empty, or 0, is refused: it would count as not
+// given, and an empty idempotency key would let everything pass twice.
 func (l jobLine) job() (driver.NewJob, error) {
-	job := driver.NewJob{Type: l.Type, Queue: l.Queue, Priority: l.Priority, MaxAttempts: l.MaxAttempts, IdempotencyKey: l.IdempotencyKey, Headers: l.Headers}
-	fail := func(format string, args ...any) (driver.NewJob, error) {
-		return driver.NewJob{}, fmt.Errorf(format, args...)
+	job := driver.NewJob{Type: l.Type, Queue: driver.DefaultQueue, Headers: l.Headers}
+	fail := func(field, format string, args ...any) (driver.NewJob, error) {
+		return driver.NewJob{}, fmt.Errorf("%s: %w", l.name(field), fmt.Errorf(format, args...))
 	}
-	if job.Queue == "" {
-		job.Queue = driver.DefaultQueue
+	if err := checkName(l.name("type"), job.Type, 128); err != nil {
+		return driver.NewJob{}, err
 	}
-	if err := checkName("type", job.Type, 128); err != nil {
-		return fail("%w", err)
-	}
-	if err := checkName("queue", job.Queue, 64); err != nil {
-		return fail("%w", err)
-	}
-	if job.IdempotencyKey != "" {
-		if err := checkName("idempotency key", job.IdempotencyKey, 200); err != nil {
-			return fail("%w", err)
+	for _, name := range []struct {
+		field string
+		given *string
+		most  int
+		to    *string
+	}{{"queue", l.Queue, 64, &job.Queue}, {"idempotencyKey", l.IdempotencyKey, 200, &job.IdempotencyKey}} {
+		if name.given == nil {
+			continue
 		}
+		if err := checkName(l.name(name.field), *name.given, name.most); err != nil {
+			return driver.NewJob{}, err
+		}
+		*name.to = *name.given
 	}
-	if l.Priority < 0 || l.Priority > 10 {
-		return fail("priority: must be 1 to 10, and is %d", l.Priority)
+	for _, number := range []struct {
+		field string
+		given *int
+		most  int
+		to    *int
+	}{{"priority", l.Priority, 10, &job.Priority}, {"maxAttempts", l.MaxAttempts, 1000, &job.MaxAttempts}} {
+		if number.given == nil {
+			continue
+		}
+		if *number.given < 1 || *number.given > number.most {
+			return fail(number.field, "must be 1 to %d, and is %d", number.most, *number.given)
+		}
+		*number.to = *number.given
 	}
-	if l.MaxAttempts < 0 || l.MaxAttempts > 1000 {
-		return fail("max attempts: must be 1 to 1000, and is %d", l.MaxAttempts)
+	if l.Delay != nil && l.DueAt != nil {
+		return driver.NewJob{}, fmt.Errorf("%s and %s exclude each other", l.name("delay"), l.name("dueAt"))
 	}
-	if l.Delay != "" && l.DueAt != "" {
-		return fail("delay and due time exclude each other")
-	}
-	if l.Delay != "" {
-		d, err := time.ParseDuration(l.Delay)
-		if err != nil || d < 0 {
-			return fail("delay: %q is not a Go duration such as 90s or 5m", l.Delay)
+	if l.Delay != nil {
+		d, err := time.ParseDuration(*l.Delay)
+		if err != nil {
+			return fail("delay", "%q is not a Go duration such as 90s or 5m, from 0 to 87600h (ten years)", shorten(*l.Delay, 60))
+		}
+		if d < 0 || d > mostDelay {
+			return fail("delay", "must be 0 to 87600h (ten years), and is %s", shorten(*l.Delay, 60))
 		}
 		job.Delay = d
 	}
-	if l.DueAt != "" {
-		at, err := time.Parse(time.RFC3339, l.DueAt)
+	if l.DueAt != nil {
+		at, err := time.Parse(time.RFC3339, *l.DueAt)
 		if err != nil {
-			return fail("due time: %q is not a time such as 2027-01-31T08:00:00Z", l.DueAt)
+			return fail("dueAt", "%q is not a time such as 2027-01-31T08:00:00Z", shorten(*l.DueAt, 60))
+		}
+		if latest := time.Now().Add(mostDelay); at.After(latest) {
+			return fail("dueAt", "must be at most ten years from now (%s), and is %s; a time that is over is due at once", latest.UTC().Format(time.RFC3339), *l.DueAt)
 		}
 		job.DueAt = at
 	}
 	if len(l.Payload) > 0 {
 		if units(string(l.Payload)) > 1_000_000 {
-			return fail("payload: at most 1,000,000 characters, and it has %d", units(string(l.Payload)))
+			return fail("payload", "at most 1,000,000 characters, and it has %d", units(string(l.Payload)))
 		}
 		job.Args = l.Payload
 	}
 	if len(l.Headers) > 0 {
 		text, err := json.Marshal(l.Headers)
 		if err != nil {
-			return fail("headers: %v", err)
+			return fail("headers", "%w", err)
 		}
 		if units(string(text)) > 4000 {
-			return fail("headers: at most 4000 characters as JSON, and they have %d", units(string(text)))
+			return fail("headers", "at most 4000 characters as JSON, and they have %d", units(string(text)))
 		}
 	}
 	return job, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -117,16 +116,9 @@ func recurringHeaders(pairs []string) (sql.NullString, error) {
 	if len(pairs) == 0 {
 		return sql.NullString{}, nil
 	}
-	headers := make(map[string]string)
-	for _, pair := range pairs {
-		name, value, ok := strings.Cut(pair, "=")
-		if !ok || name == "" {
-			return sql.NullString{}, usageError{fmt.Errorf("--header: %q is not accepted; accepted: NAME=VALUE; nothing was changed", pair)}
-		}
-		if _, twice := headers[name]; twice {
-			return sql.NullString{}, usageError{errors.New("--header: " + name + " is given twice; nothing was changed")}
-		}
-		headers[name] = value
+	headers, err := headerPairs(pairs)
+	if err != nil {
+		return sql.NullString{}, usageError{fmt.Errorf("%w; nothing was changed", err)}
 	}
 	text, err := json.Marshal(headers)
 	return sql.NullString{String: string(text), Valid: true}, err
