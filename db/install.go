@@ -155,7 +155,7 @@ func (i Installer) migrator() (*migrate.Migrate, error) {
 	pool := sql.OpenDB(connector)
 	target, err := sqlserver.WithInstance(pool, &sqlserver.Config{MigrationsTable: versionTable, SchemaName: "chokaq"})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("chokaq: preparing the version table: %w", err), pool.Close())
+		return nil, errors.Join(fmt.Errorf("chokaq: preparing the version table: %w", original(err)), pool.Close())
 	}
 	source, err := iofs.New(Migrations, "migrations")
 	if err != nil {
@@ -218,13 +218,18 @@ func migrations() []string {
 func LatestVersion() uint { return uint(len(migrations())) }
 
 // migrationError says which migration failed and that it left nothing behind.
-func migrationError(name string, err error) error {
-	// golang-migrate's error repeats the whole migration, and does not unwrap.
+// original is the database's error in that of golang-migrate, which repeats the whole statement and does not unwrap.
+func original(err error) error {
 	if e, ok := errors.AsType[database.Error](err); ok {
-		err = e.OrigErr
+		return e.OrigErr
 	} else if e, ok := errors.AsType[*database.Error](err); ok {
-		err = e.OrigErr
+		return e.OrigErr
 	}
+	return err
+}
+
+func migrationError(name string, err error) error {
+	err = original(err)
 	if e, ok := errors.AsType[mssql.Error](err); ok {
 		return fmt.Errorf("chokaq: migration %s failed and was rolled back whole: error %d in line %d: %w", name, e.Number, e.LineNo, err)
 	}

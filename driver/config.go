@@ -102,7 +102,11 @@ func (c WorkerConfig) check() []error {
 		fault("Queues: at most 100 queues, and there are %d", len(c.Queues))
 	}
 	seen := make(map[string]bool)
-	for _, queue := range c.Queues {
+	for i, queue := range c.Queues {
+		if queue == "" {
+			fault("Queues: name %d of %d is empty", i+1, len(c.Queues))
+			continue
+		}
 		if !isName(queue, 64) {
 			fault("Queues: %q: a queue name has 1 to 64 characters, with no leading or trailing space and no control character", queue)
 		}

@@ -156,6 +156,7 @@ func (w *Worker) prepare(ctx context.Context) error {
 			w.timeouts, err = attempt(ctx, w.clock, w.config.CommandTimeout, func(ctx context.Context) (recoveryTimeouts, error) {
 				return w.procedures.register(ctx, w.registration())
 			})
+			w.registering = sqlNumber(err) != numberExecuteDenied // otherwise there is nothing to say that it has stopped
 		}
 		if err == nil {
 			w.storedAt.Store(int64(w.clock.Monotonic()))

@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
+	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/config"
 	"github.com/chokaq/chokaq/driver"
 )
 
@@ -60,13 +63,30 @@ func (a *app) choose(ctx context.Context, client *driver.Client, args []string, 
 	if err != nil {
 		return nil, err
 	}
-	if err := a.printDead(a.stderr, shown); err != nil {
+	if err := a.preview(shown, len(ids)); err != nil {
 		return nil, err
 	}
-	if more := len(ids) - len(shown); more > 0 {
+	return ids, a.confirm(ctx, d.yes, fmt.Sprintf("%s exactly the %d jobs found?", verb, len(ids)))
+}
+
+// preview shows the first of what was found: as a table, or with --json as a line, as everything on standard error is then.
+func (a *app) preview(shown []record, found int) error {
+	if a.json {
+		text, err := json.Marshal(shown)
+		if err != nil {
+			return err
+		}
+		logger, _ := a.newLogger(config.Logging{Format: "json"})
+		logger.Info("found for a decision", zap.String("event", "command.preview"), zap.Int("found", found), zap.Any("first", json.RawMessage(text)))
+		return nil
+	}
+	if err := a.printDead(a.stderr, shown); err != nil {
+		return err
+	}
+	if more := found - len(shown); more > 0 {
 		fmt.Fprintf(a.stderr, "and %d more\n", more)
 	}
-	return ids, a.confirm(ctx, d.yes, fmt.Sprintf("%s these %d jobs, and no others?", verb, len(ids)))
+	return nil
 }
 
 // decide calls a procedure that takes ids and answers with what became of each.

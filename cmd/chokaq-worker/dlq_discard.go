@@ -15,8 +15,9 @@ func (a *app) deadDiscardCommand() *cobra.Command {
 	var why string
 	c := &cobra.Command{
 		Use: "discard ID... | --reason R --queue Q ... | --all", Short: "Decide that dead jobs will not be run again",
-		Long:    "Marks them with who and why; retention removes them in time. A filter is previewed, and exactly the jobs shown are discarded.",
-		Example: "  chokaq-worker dlq discard 19 --note 'customer has left'",
+		Long: "Marks them with who and why; retention removes them in time. What a filter finds is shown, the first 20 of it where it is more, and exactly the jobs found are discarded, after a question. " +
+			"--yes does not ask; a script needs it, unless it gives one id.",
+		Example: "  chokaq-worker dlq discard 19 --note 'customer has left'\n  chokaq-worker dlq discard --queue mail --until 720h --yes --note 'too old'",
 	}
 	choice.bind(c)
 	c.Flags().StringVar(&why, "note", "", "why; needed, and kept with the job")

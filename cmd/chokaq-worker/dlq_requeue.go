@@ -23,9 +23,9 @@ func (a *app) deadRequeueCommand() *cobra.Command {
 	var rate float64
 	c := &cobra.Command{
 		Use: "requeue ID... | --reason R --queue Q ... | --all", Short: "Run dead jobs again, with a fresh count of attempts",
-		Long: "This is the one way in which a job that may have had side effects is run again: look at it first (dlq show). A filter is previewed, and exactly\nthe jobs shown are requeued.",
-		Example: `  chokaq-worker dlq requeue 17 18 --note 'mail server is back'
-  chokaq-worker dlq requeue --reason Interrupted --since 1h --spread 5m
+		Long: "This is the one way in which a job that may have had side effects is run again: look at it first (dlq show). What a filter finds is shown, the\nfirst 20 of it where it is more, and exactly the jobs found are requeued, after a question. --yes does not ask; a script needs it, unless it gives one id.",
+		Example: `  chokaq-worker dlq requeue 17 18 --yes --note 'mail server is back'
+  chokaq-worker dlq requeue --reason Interrupted --since 1h --spread 5m --yes
   chokaq-worker dlq requeue --queue mail --error 'connection refused' --rate 60`,
 	}
 	choice.bind(c)

@@ -46,7 +46,7 @@ func (a *app) migrateUpCommand() *cobra.Command {
 	c.Flags().BoolVar(&agentJobs, "agent-jobs", false, "also install the SQL Server Agent jobs that run recovery")
 	c.RunE = a.withInstaller(func(ctx context.Context, installer db.Installer, settings config.Connection) error {
 		if err := installer.Up(ctx); err != nil {
-			return err
+			return needsOwner(settings, err)
 		}
 		if agentJobs {
 			if err := installer.InstallAgentJobs(ctx, db.AgentSchedule{}); err != nil {
@@ -77,9 +77,12 @@ func (a *app) migrateDownCommand() *cobra.Command {
 	c.RunE = a.withInstaller(func(ctx context.Context, installer db.Installer, settings config.Connection) error {
 		status, err := installer.Status(ctx)
 		if err != nil {
-			return err
+			return needsOwner(settings, err)
 		}
 		if !status.Installed {
+			if err := seesSchema(ctx, settings, installer.DSN); err != nil {
+				return err
+			}
 			fmt.Fprintf(a.stdout, "%s has no schema chokaq; nothing was changed\n", settings.Target())
 			return nil
 		}
@@ -87,7 +90,7 @@ func (a *app) migrateDownCommand() *cobra.Command {
 			return err
 		}
 		if err := installer.Down(ctx); err != nil {
-			return err
+			return needsOwner(settings, err)
 		}
 		fmt.Fprintf(a.stdout, "schema chokaq is removed from %s\n", settings.Target())
 		return nil
@@ -103,7 +106,12 @@ func (a *app) migrateStatusCommand() *cobra.Command {
 	c.RunE = a.withInstaller(func(ctx context.Context, installer db.Installer, settings config.Connection) error {
 		status, err := installer.Status(ctx)
 		if err != nil {
-			return err
+			return needsOwner(settings, err)
+		}
+		if !status.Installed {
+			if err := seesSchema(ctx, settings, installer.DSN); err != nil {
+				return err
+			}
 		}
 		current := status.Version == status.Latest && !status.Dirty && len(status.Objects) == 0
 		if a.json {

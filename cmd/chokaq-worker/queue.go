@@ -72,12 +72,17 @@ func (a *app) queueSwitchCommand(use, short, procedure, now string) *cobra.Comma
 		if err := callProcedure(ctx, client, procedure, sql.Named("Queue", args[0]), sql.Named("Note", note(why))); err != nil {
 			return err
 		}
-		if !known {
-			a.warn(fmt.Sprintf("no job, worker or setting knows queue %q; it is %s from now on", args[0], strings.SplitN(now, ":", 2)[0]))
-		}
+		a.warnUnknown(known, args[0], strings.SplitN(now, ":", 2)[0])
 		return a.printDone(fmt.Sprintf("queue %q is %s", args[0], now))
 	})
 	return c
+}
+
+// warnUnknown tells of a queue that nobody knows; it was changed all the same.
+func (a *app) warnUnknown(known bool, queue, now string) {
+	if !known {
+		a.warn(fmt.Sprintf("no job, worker or setting knows queue %q; it is %s from now on", queue, now))
+	}
 }
 
 // knowsQueue reports whether anything is known of a queue: a name that is misspelled is one that nobody knows.
@@ -108,9 +113,14 @@ func (a *app) queueLimitCommand() *cobra.Command {
 			limit = sql.NullInt64{Int64: n, Valid: true}
 		}
 		return a.withClient(func(ctx context.Context, client *driver.Client, args []string) error {
+			known, err := knowsQueue(ctx, client, args[0])
+			if err != nil {
+				return err
+			}
 			if err := callProcedure(ctx, client, "chokaq.SetQueueLimit", sql.Named("Queue", args[0]), sql.Named("ConcurrencyLimit", limit), sql.Named("Note", note(why))); err != nil {
 				return err
 			}
+			a.warnUnknown(known, args[0], "limited")
 			return a.printDone(fmt.Sprintf("queue %q has limit %s", args[0], args[1]))
 		})(c, args)
 	}
@@ -137,10 +147,15 @@ func (a *app) queueTimeoutsCommand() *cobra.Command {
 			return err
 		}
 		return a.withClient(func(ctx context.Context, client *driver.Client, args []string) error {
+			known, err := knowsQueue(ctx, client, args[0])
+			if err != nil {
+				return err
+			}
 			if err := callProcedure(ctx, client, "chokaq.SetQueueTimeouts", sql.Named("Queue", args[0]), sql.Named("FetchedJobTimeoutSeconds", f),
 				sql.Named("ProcessingZombieTimeoutSeconds", z), sql.Named("Note", note(why))); err != nil {
 				return err
 			}
+			a.warnUnknown(known, args[0], "one with timeouts of its own")
 			return a.printDone(fmt.Sprintf("queue %q has timeouts %s (fetched) and %s (zombie)", args[0], fetched, zombie))
 		})(c, args)
 	}

@@ -177,6 +177,12 @@ func (a *app) printTicks(cron, zone string, n int) error {
 		return nil
 	}
 	var rows [][]string
+	if zone == "UTC" || zone == "" {
+		for _, tick := range ticks {
+			rows = append(rows, []string{tick.UTC().Format("Mon 2006-01-02 15:04:05")})
+		}
+		return a.printTable(a.stdout, []string{"UTC"}, rows)
+	}
 	for _, tick := range ticks {
 		rows = append(rows, []string{tick.UTC().Format("2006-01-02 15:04:05"), tick.Format("Mon 2006-01-02 15:04:05 MST")})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/config"
 )
@@ -125,10 +126,28 @@ func needsSubcommand(c *cobra.Command, _ []string) error {
 // negativeNumber matches what is said of one that stands where a flag can.
 var negativeNumber = regexp.MustCompile(`^unknown shorthand flag: '\d' in (-[\d.]+\S*)$`)
 
+// formOf is what a flag takes.
+func formOf(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int", "int64":
+		return "a whole number"
+	case "float64":
+		return "a number"
+	case "duration":
+		return "a Go duration such as 30s, 5m or 24h"
+	case "bool":
+		return "true or false"
+	}
+	return f.Value.Type()
+}
+
 // flagError suggests the flag that was meant.
 func flagError(c *cobra.Command, err error) error {
 	if number := negativeNumber.FindStringSubmatch(err.Error()); number != nil {
 		return fmt.Errorf("%q is not accepted: no number below 0 is (%s); nothing was changed", number[1], c.UseLine())
+	}
+	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
+		return fmt.Errorf("--%s: %q is not accepted; accepted: %s; nothing was done", invalid.GetFlag().Name, invalid.GetValue(), formOf(invalid.GetFlag()))
 	}
 	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {

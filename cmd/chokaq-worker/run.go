@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
+	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
@@ -60,6 +62,9 @@ func (a *app) run(c *cobra.Command, check bool) (err error) {
 	faults := config.Load(a.environ, c.Flags(), &settings)
 	logger, more := a.newLogger(settings.Logging)
 	faults = append(faults, more...)
+	if err := settings.CheckAdmin(); err != nil {
+		faults = append(faults, err)
+	}
 	handlers, more := a.readHandlers(&settings)
 	faults = append(faults, more...)
 	if check && settings.DSN == "" {
@@ -113,6 +118,9 @@ func (a *app) run(c *cobra.Command, check bool) (err error) {
 	stopTelling()
 	if errors.Is(err, driver.ErrConfig) {
 		return config.Faults(config.Translate(err))
+	}
+	if e, ok := errors.AsType[mssql.Error](err); ok && (e.Number == 229 || e.Number == 230) && !errors.Is(err, driver.ErrSchema) {
+		return fmt.Errorf("this login may not run a worker, and nothing was claimed; make its user a member of chokaq_worker: %w", err)
 	}
 	return explain(settings.Connection, err)
 }

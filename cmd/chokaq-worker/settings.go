@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/config"
 	"github.com/chokaq/chokaq/driver"
 )
 
@@ -53,11 +55,16 @@ func (a *app) settingsSetCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		unit := ""
+		unit, names := "", []string{}
+		var before, byDefault int64
 		for _, s := range settings {
+			names = append(names, s.text("Name"))
 			if s.text("Name") == args[0] {
-				unit = s.text("Unit")
+				unit, before, byDefault = s.text("Unit"), s.number("Value"), s.number("DefaultValue")
 			}
+		}
+		if unit == "" {
+			return usageError{fmt.Errorf("there is no setting %q%s; the settings are %s; nothing was changed", args[0], didYouMean(args[0], names), strings.Join(names, ", "))}
 		}
 		value, err := settingValue(args[1], unit)
 		if err != nil {
@@ -66,12 +73,48 @@ func (a *app) settingsSetCommand() *cobra.Command {
 		if err := callProcedure(ctx, client, "chokaq.SetSetting", sql.Named("Name", args[0]), sql.Named("Value", value), sql.Named("Note", note(why))); err != nil {
 			return err
 		}
+		now := byDefault
+		if value.Valid {
+			now = value.Int64
+		}
+		if heartbeatTimeouts[args[0]] && now < before {
+			if err := a.warnRunningWorkers(ctx, client, args[0], now); err != nil {
+				return err
+			}
+		}
 		if !value.Valid {
 			return a.printDone(args[0] + " has its default again")
 		}
 		return a.printDone(fmt.Sprintf("%s is %d %s", args[0], value.Int64, unit))
 	})
 	return c
+}
+
+// heartbeatTimeouts are the settings that workers derive their heartbeat interval from when they start.
+var heartbeatTimeouts = map[string]bool{"Recovery.ProcessingZombieTimeout": true, "Recovery.FetchedJobTimeout": true}
+
+// warnRunningWorkers tells what a lower timeout means for workers that run.
+func (a *app) warnRunningWorkers(ctx context.Context, client *driver.Client, name string, seconds int64) error {
+	running, err := queryRecords(ctx, client.DB(), "SELECT COUNT_BIG(*) AS Running FROM chokaq.WorkerStatus AS w WHERE w.State IN ('running', 'draining')")
+	if err != nil || len(running) != 1 || running[0].number("Running") == 0 {
+		return err
+	}
+	a.warn(fmt.Sprintf("%d running workers keep their heartbeat interval: from one that sends heartbeats less often than every %v, a third of %s now, jobs that still run are taken away; restart those workers now, "+
+		"or set it back, lower CHOKAQ_HEARTBEAT_INTERVAL, restart them, and lower it then", running[0].number("Running"), time.Duration(seconds)*time.Second/3, name))
+	return nil
+}
+
+// didYouMean suggests the name that differs in case, or a little.
+func didYouMean(name string, names []string) string {
+	for _, known := range names {
+		if strings.EqualFold(name, known) {
+			return "; did you mean " + known + "? Names are exact"
+		}
+	}
+	if nearest := config.Nearest(name, names); nearest != "" {
+		return "; did you mean " + nearest + "?"
+	}
+	return ""
 }
 
 // settingValue reads a number in the unit, or a duration.

@@ -29,7 +29,7 @@ BEGIN
     IF @Handlers NOT BETWEEN 1 AND 10000
         THROW 51003, N'chokaq.SetWorkerHandlers: @Handlers must be 1 to 10000, or NULL for the number that the worker was started with. To stop claiming, pause the queues. Nothing was changed.', 1;
 
-    DECLARE @OldValue int, @Configured int;
+    DECLARE @OldValue int, @Configured int, @Message nvarchar(400);
 
     BEGIN TRANSACTION;
 
@@ -39,7 +39,10 @@ BEGIN
     WHERE w.WorkerId = @WorkerId AND w.State <> 'stopped';
 
     IF @@ROWCOUNT = 0
-        THROW 51013, N'chokaq.SetWorkerHandlers: there is no worker @WorkerId, or it has stopped. The view chokaq.WorkerStatus lists them. Nothing was changed.', 1;
+    BEGIN
+        SET @Message = CONCAT(N'chokaq.SetWorkerHandlers: there is no worker ', COALESCE(LOWER(CONVERT(nvarchar(36), @WorkerId)), N'NULL'), N', or it has stopped. The view chokaq.WorkerStatus lists them. Nothing was changed.');
+        THROW 51013, @Message, 1;
+    END;
 
     INSERT INTO chokaq.OperatorActions (ActionName, Setting, OldValue, NewValue, Note, LoginName, HostName, ProgramName, ActedAt)
     VALUES ('SetWorkerHandlers', CONVERT(nvarchar(36), @WorkerId), CONVERT(nvarchar(10), @OldValue), CONVERT(nvarchar(10), COALESCE(@Handlers, @Configured)),
