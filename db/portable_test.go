@@ -18,6 +18,9 @@ var unportable = []struct{ pattern, why string }{
 	{`\|\|`, "SQL Server 2022 and earlier have no such operator"},
 }
 
+// Lines that clients take for commands of their own, in comments too: tsql of FreeTDS, sqlcmd, osql.
+var clientCommands = regexp.MustCompile(`(?im)^[ \t]*(version|exit|quit|bye|reset|locale|go|ed|:\w+|!!)\b[^\n]*`)
+
 var hintsWithReadPast = regexp.MustCompile(`(?s)\bREADPAST\b(?:[^()]|\([^()]*\))*\)`)
 
 var comments = regexp.MustCompile(`(?s)/\*.*?\*/|--[^\n]*`)
@@ -31,6 +34,9 @@ func TestTheSQLIsPortable(t *testing.T) {
 			text, err := fs.ReadFile(files, name)
 			if err != nil {
 				return err
+			}
+			for _, found := range clientCommands.FindAllString(string(text), -1) {
+				t.Errorf("%s: a client takes this line for a command: %s", name, found)
 			}
 			code := comments.ReplaceAllString(string(text), " ")
 			for _, u := range unportable {
