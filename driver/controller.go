@@ -10,36 +10,90 @@ import (
 	"go.uber.org/zap"
 )
 
-// controller asks the database, once a heartbeat interval, what a running worker should know: how many handlers an operator wants it to have,
-// whether recovery runs, and how much waits in its queues.
+// controller asks the database, once a heartbeat interval, what a running worker should know: how many handlers an operator wants it to have, and
+// whether recovery runs. How much waits in its queues it asks only for somebody who collects metrics, and not more often than every four
+// heartbeats: the database counts the queues' rows for it.
 type controller struct {
-	w *Worker
+	w     *Worker
+	woken chan struct{} // somebody collects metrics, and the depths are old
 
 	wanted     sql.NullInt64 // the number of handlers that was obeyed last
 	complained bool          // that the database refuses
 
-	mu     sync.Mutex
-	latest *control
-	at     time.Duration // monotonic; when latest was asked for
+	mu       sync.Mutex
+	latest   *control
+	at       time.Duration // monotonic; when latest was asked for
+	depths   []queueDepth
+	depthsAt time.Duration // monotonic; when they were asked for; 0: never
 }
 
-// control is the answer of chokaq.GetWorkerControl, and the queues' depths.
+// control is the answer of chokaq.GetWorkerControl.
 type control struct {
 	handlersWanted          sql.NullInt64
 	recoveryLate            bool
 	sinceReset, sinceRescue time.Duration
 	lateAfter               time.Duration
-	queues                  []queueDepth
 }
 
 // run asks until ctx ends. A call that fails is not repeated, and none is made while the database is away: claims and heartbeats find out when it is
 // back, and the next answer will do.
 func (c *controller) run(ctx context.Context) {
+	ticker := c.w.clock.NewTicker(c.w.config.HeartbeatInterval)
+	defer ticker.Stop()
 	for {
 		c.ask(ctx)
-		if c.w.clock.Sleep(ctx, c.w.config.HeartbeatInterval) != nil {
-			return
+		for again := false; !again; {
+			select {
+			case <-ticker.C():
+				again = true
+			case <-c.woken:
+				c.count(ctx)
+			case <-ctx.Done():
+				return
+			}
 		}
+	}
+}
+
+// count asks how much waits in the queues.
+func (c *controller) count(ctx context.Context) {
+	if !c.w.health.up() {
+		return
+	}
+	asked := c.w.clock.Monotonic()
+	depths, err := attempt(ctx, c.w.clock, c.w.config.CommandTimeout, func(ctx context.Context) ([]queueDepth, error) {
+		return c.w.procedures.depths(ctx, c.w.claimer.queues)
+	})
+	if err != nil {
+		c.complain(ctx, err)
+		return
+	}
+	c.mu.Lock()
+	c.depths, c.depthsAt = depths, asked
+	c.mu.Unlock()
+}
+
+// queues is how much waits in them, as far as it is known and not old. It has them counted anew when it is time.
+func (c *controller) queues() []queueDepth {
+	every := 4 * c.w.config.HeartbeatInterval
+	c.mu.Lock()
+	age, known := c.w.clock.Monotonic()-c.depthsAt, c.depthsAt > 0
+	depths := c.depths
+	c.mu.Unlock()
+	if !known || age >= every {
+		signal(c.woken)
+	}
+	if age > 4*every {
+		return nil
+	}
+	return depths
+}
+
+// complain logs once that the database refuses.
+func (c *controller) complain(ctx context.Context, err error) {
+	if ctx.Err() == nil && !IsTransient(err) && sqlNumber(err) != NumberUnknownWorker && !c.complained { // a heartbeat registers a worker again whose row was purged
+		c.complained = true
+		c.w.log.Error("the database refuses to tell what the worker should know (handlers wanted, recovery, depth of queues); jobs are not affected", event("control.refused"), zap.Error(err))
 	}
 }
 
@@ -52,10 +106,7 @@ func (c *controller) ask(ctx context.Context) {
 		return c.w.procedures.control(ctx, c.w)
 	})
 	if err != nil {
-		if ctx.Err() == nil && !IsTransient(err) && sqlNumber(err) != NumberUnknownWorker && !c.complained { // a heartbeat registers a worker again whose row was purged
-			c.complained = true
-			c.w.log.Error("the database refuses to tell what the worker should know (handlers wanted, recovery, depth of queues); jobs are not affected", event("control.refused"), zap.Error(err))
-		}
+		c.complain(ctx, err)
 		return
 	}
 	c.mu.Lock()
@@ -113,17 +164,17 @@ func (p *procedures) control(ctx context.Context, w *Worker) (control, error) {
 		c.sinceReset, c.sinceRescue, c.lateAfter = time.Duration(reset)*time.Second, time.Duration(rescue)*time.Second, time.Duration(lateAfter)*time.Second
 		return c, err
 	}, sql.Named("WorkerId", mssql.UniqueIdentifier(w.id)))
-	c, err := one(procedure, all, err)
-	if err != nil {
-		return c, err
-	}
-	c.queues, err = queryAs(ctx, p, "chokaq.QueueStatus", queueDepths, func(rows row) (queueDepth, error) {
+	return one(procedure, all, err)
+}
+
+// depths counts what is in queues; see the view chokaq.QueueStatus.
+func (p *procedures) depths(ctx context.Context, queues string) ([]queueDepth, error) {
+	return queryAs(ctx, p, "chokaq.QueueStatus", queueDepths, func(rows row) (queueDepth, error) {
 		var q queueDepth
 		err := rows.Scan(&q.Queue, &q.Paused, &q.Pending, &q.Scheduled, &q.Fetched, &q.Processing, &q.OldestDueAge,
 			&q.DeadFailed, &q.DeadRejected, &q.DeadInterrupted, &q.DeadZombie, &q.DeadCancelled)
 		return q, err
-	}, sql.Named("Queues", w.claimer.queues))
-	return c, err
+	}, sql.Named("Queues", queues))
 }
 
 const queueDepths = `SELECT s.Queue, s.IsPaused, s.Pending, s.Scheduled, s.Fetched, s.Processing, s.OldestDueAgeSeconds,

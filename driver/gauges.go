@@ -82,17 +82,17 @@ func (w *Worker) observe() (stop func(), err error) {
 			o.ObserveInt64(recoveryLate, oneIf(seen.recoveryLate))
 			o.ObserveFloat64(recoveryAge, seen.sinceReset.Seconds(), metric.WithAttributes(attribute.String("procedure", "ResetFetchedJobs")))
 			o.ObserveFloat64(recoveryAge, seen.sinceRescue.Seconds(), metric.WithAttributes(attribute.String("procedure", "RescueZombieJobs")))
-			for _, q := range seen.queues {
-				queue := attribute.String("queue", q.Queue)
-				for state, n := range q.byState() {
-					o.ObserveInt64(depth, n, metric.WithAttributes(queue, attribute.String("state", state)))
-				}
-				for reason, n := range q.deadByReason() {
-					o.ObserveInt64(dead, n, metric.WithAttributes(queue, attribute.String("reason", reason)))
-				}
-				o.ObserveFloat64(oldest, float64(q.OldestDueAge.Int64), metric.WithAttributes(queue))
-				o.ObserveInt64(paused, oneIf(q.Paused), metric.WithAttributes(queue))
+		}
+		for _, q := range w.controller.queues() {
+			queue := attribute.String("queue", q.Queue)
+			for state, n := range q.byState() {
+				o.ObserveInt64(depth, n, metric.WithAttributes(queue, attribute.String("state", state)))
 			}
+			for reason, n := range q.deadByReason() {
+				o.ObserveInt64(dead, n, metric.WithAttributes(queue, attribute.String("reason", reason)))
+			}
+			o.ObserveFloat64(oldest, float64(q.OldestDueAge.Int64), metric.WithAttributes(queue))
+			o.ObserveInt64(paused, oneIf(q.Paused), metric.WithAttributes(queue))
 		}
 		return nil
 	}, instruments...)

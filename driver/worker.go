@@ -66,7 +66,7 @@ func NewWorker(client *Client, config WorkerConfig, logger *zap.Logger) (*Worker
 	w.log = logger.With(zap.Stringer("worker", w.id))
 	w.health = &health{log: w.log, clock: w.clock}
 	w.claimer, w.processor, w.completer, w.heartbeater, w.ticker = newClaimer(w), newProcessor(w), newCompleter(w), &heartbeater{w: w}, &ticker{w: w, woken: make(chan struct{}, 1)}
-	w.controller = &controller{w: w}
+	w.controller = &controller{w: w, woken: make(chan struct{}, 1)}
 	return w, nil
 }
 
