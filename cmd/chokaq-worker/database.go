@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"slices"
 	"strings"
 
@@ -85,6 +86,9 @@ func explain(settings config.Connection, err error) error {
 		}
 		return err
 	}
+	if said := err.Error(); driver.IsTransient(err) && timedOut(err) || strings.Contains(said, "TLS Handshake failed") && strings.Contains(said, "i/o timeout") { // which is not wrapped
+		return databaseError{fmt.Errorf("%s cannot be reached; check host and port in CHOKAQ_DSN, and that the server is up (it said nothing for as long as --timeout allows; a call that waits for a lock may be meant): %w", settings.Target(), err)}
+	}
 	if strings.Contains(err.Error(), "TLS Handshake failed") {
 		return databaseError{fmt.Errorf("%s cannot be reached: no encrypted connection can be made; check encrypt, TrustServerCertificate and certificate in CHOKAQ_DSN: %w", settings.Target(), err)}
 	}
@@ -95,6 +99,12 @@ func explain(settings config.Connection, err error) error {
 		return fmt.Errorf("%s cannot be reached; check host and port in CHOKAQ_DSN, and that the server is up: %w", settings.Target(), err)
 	}
 	return err
+}
+
+// timedOut reports whether err is that time went by, and nothing else.
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
 // databaseError is an error whose kind only its text tells.

@@ -60,6 +60,9 @@ func TestNoCommandWaitsForAServerThatIsMute(t *testing.T) {
 			t.Parallel()
 			r := spawn(t, strings.NewReader(`{"type": "t"}`), []string{"CHOKAQ_DSN=" + dsn}, append(args, "--timeout", "1s")...).end(t)
 			r.want(t, 5, `database "shop" on 127.0.0.1:`, "cannot be reached", "CHOKAQ_DSN")
+			if args[0] != "doctor" {
+				r.want(t, 5, "--timeout")
+			}
 		})
 	}
 }
@@ -177,4 +180,55 @@ func TestInterruptedWhileABatchGetsNoAnswer(t *testing.T) {
 	}
 	p.signal(t, os.Interrupt.(syscall.Signal))
 	p.end(t).want(t, 130, "interrupted", "It is not known whether this batch was enqueued", "--from-line 1")
+}
+
+// A server that is frozen between the first answer and the encryption that this has agreed to.
+func TestNoCommandWaitsForAHandshakeThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	server, dsn := newServer(t)
+	middle, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		client, err := middle.Accept()
+		if err != nil {
+			return
+		}
+		defer client.Close()
+		back, err := net.Dial("tcp", server.Addr())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer back.Close()
+		packet := make([]byte, 4096)
+		for _, way := range [][2]net.Conn{{client, back}, {back, client}} { // the prelogin, and its answer
+			n, err := way[0].Read(packet)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := way[1].Write(packet[:n]); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		_, _ = io.Copy(io.Discard, client) // until it gives up
+	}()
+	t.Cleanup(func() {
+		_ = middle.Close()
+		<-ended
+	})
+	dsn = strings.Replace(strings.Replace(dsn, server.Addr(), middle.Addr().String(), 1), "encrypt=disable", "encrypt=true&TrustServerCertificate=true", 1)
+	call(t, dsn, "status", "--timeout", "1s").want(t, 5, "cannot be reached; check host and port")
+}
+
+// A certificate that nobody vouches for is no outage, and is called what it is.
+func TestACertificateThatIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	_, dsn := newServer(t)
+	call(t, strings.Replace(dsn, "encrypt=disable", "encrypt=true", 1), "status").want(t, 5, "no encrypted connection can be made", "TrustServerCertificate", "certificate")
 }
