@@ -28,7 +28,11 @@
 //	err = worker.Run(ctx)
 //
 // A worker claims only jobs of the types that it has handlers for; [HandleAny] is a handler for all others. [Worker.Use] wraps handlers in
-// middleware. Package chokaqtest lets an application's own tests run its handlers with no SQL Server.
+// middleware, [Worker.SetHandlers] changes how many run at a time, [Worker.Status] tells how it stands. Package chokaqtest lets an application's own tests run its handlers with no SQL Server.
+//
+// [Client.SetRecurringJob] defines jobs that are enqueued by the clock: each tick once, by whichever worker is alive.
+//
+// Metrics and traces go to OpenTelemetry's global providers, or to those of [Client.SetTelemetry].
 //
 // # Delivery
 //
