@@ -123,3 +123,34 @@ func ExampleClient_Cancel() {
 	// AlreadyCancelled <nil>
 	// no such job: true
 }
+
+// An application says at each start which recurring jobs there are: what is the same changes nothing.
+func ExampleClient_SetRecurringJob() {
+	ctx := context.Background()
+	client := openExample(ctx)
+	defer client.Close()
+
+	report := driver.RecurringJob{
+		Name: "nightly-report", Cron: "30 2 * * 1-5", TimeZone: "Europe/Berlin",
+		Job: driver.NewJob{Type: "report", Args: map[string]string{"kind": "daily"}},
+	}
+	for range 2 {
+		changed, err := client.SetRecurringJob(ctx, report)
+		fmt.Println("changed:", changed, err)
+	}
+	ticks, err := driver.NextTicks(report.Cron, report.TimeZone, time.Date(2026, 3, 27, 12, 0, 0, 0, time.UTC), 2)
+	fmt.Println(ticks, err)
+
+	report.TimeZone = "Europe/Berln"
+	_, err = client.SetRecurringJob(ctx, report)
+	fmt.Println("bad time zone:", errors.Is(err, driver.ErrInvalidArgument))
+	fmt.Println("removed:", client.RemoveRecurringJob(ctx, "nightly-report"))
+	fmt.Println("none left:", errors.Is(client.RemoveRecurringJob(ctx, "nightly-report"), driver.ErrNoRecurringJob))
+	// Output:
+	// changed: true <nil>
+	// changed: false <nil>
+	// [2026-03-30 02:30:00 +0200 CEST 2026-03-31 02:30:00 +0200 CEST] <nil>
+	// bad time zone: true
+	// removed: <nil>
+	// none left: true
+}
