@@ -21,8 +21,9 @@ type object struct {
 	checksum string
 }
 
-// objectFolders in the order in which they are applied: a view may use a function, grants name everything.
-var objectFolders = []string{"functions", "procedures", "views", "grants"}
+// objectFolders in the order in which they are applied: a view may use a function, and a procedure both. Names that do not exist yet are resolved late, but
+// not new columns of a view that an earlier version has left (error 207). Grants name everything.
+var objectFolders = []string{"functions", "views", "procedures", "grants"}
 
 func objects() []object {
 	var all []object

@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -201,23 +202,47 @@ func TestCompatibilityLevelIsChecked(t *testing.T) {
 	}
 }
 
-// A database of version 1 with jobs in it is upgraded in place, and what workers of version 1 call goes on working.
+// A database of version 1, as its own script installed it, procedures and views too, is upgraded in place with jobs in it, by the installer and by the
+// script, and what workers of version 1 call goes on working.
 func TestUpgradeFromVersion1(t *testing.T) {
+	for name, upgrade := range map[string]func(*testing.T, *database){
+		"the installer": func(t *testing.T, d *database) {
+			if got := changes(t, d); len(got) == 0 || got[0] != "migrated 000002_operations.up.sql" {
+				t.Fatalf("changed %v", got)
+			}
+		},
+		"the script": func(t *testing.T, d *database) {
+			var script bytes.Buffer
+			if err := db.Script(&script, "test", true); err != nil {
+				t.Fatal(err)
+			}
+			runScript(t, d, script.String())
+		},
+	} {
+		t.Run(name, func(t *testing.T) { upgradeFromVersion1(t, upgrade) })
+	}
+}
+
+// runScript runs a script as SSMS does.
+func runScript(t *testing.T, d *database, script string) {
+	t.Helper()
+	conn := d.session(t)
+	for _, b := range batch.Split(script, "GO") {
+		mustExec(t, conn, b)
+	}
+}
+
+func upgradeFromVersion1(t *testing.T, upgrade func(*testing.T, *database)) {
 	d := newEmptyDatabase(t)
-	mustExec(t, d.pool, "CREATE SCHEMA chokaq")
-	mustExec(t, d.pool, "CREATE TABLE chokaq.SchemaVersion (version bigint NOT NULL PRIMARY KEY, dirty bit NOT NULL)")
-	first, err := db.Migrations.ReadFile("migrations/000001_init.up.sql")
+	first, err := os.ReadFile("testdata/version1.sql") // what migrate script --without-agent of that version printed
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustExec(t, d.pool, string(first))
-	mustExec(t, d.pool, "INSERT INTO chokaq.SchemaVersion VALUES (1, 0)")
+	runScript(t, d, string(first))
 	fill(t, d, 1_000_000, 50, 10, 5, 3)
 	mustExec(t, d.pool, `INSERT INTO chokaq.Workers (WorkerId, HostName, ProcessId, Version, Queues, Handlers, Prefetch, State, LoginName, StartedAt, HeartbeatAt, StateAt)
 VALUES (NEWID(), N'old', 1, N'1', N'["q"]', 1, 1, 'running', N'x', SYSUTCDATETIME(), SYSUTCDATETIME(), SYSUTCDATETIME())`)
-	if got := changes(t, d); len(got) == 0 || got[0] != "migrated 000002_operations.up.sql" {
-		t.Fatalf("changed %v", got)
-	}
+	upgrade(t, d)
 	wantInstalled(t, d)
 	// A call as version 1 makes it: no job types, no attempts.
 	h := claimAs(t, d.pool, uuid.New(), 100, "q")
