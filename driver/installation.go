@@ -29,6 +29,15 @@ func checkInstallation(ctx context.Context, p *procedures) (installation, error)
 	return i, i.fits()
 }
 
+// misfit is err as ErrSchema, if it says that the procedures are not those of the schema version: an upgrade was not finished.
+func misfit(err error) error {
+	switch sqlNumber(err) {
+	case numberUnknownProcedure, 201, 8144, 8145: // no such procedure; a parameter that is missing, too many, or unknown
+		return fmt.Errorf("%w: the procedures are not those of its schema version: an upgrade was not finished. Run \"chokaq-worker migrate up\": %w", ErrSchema, err)
+	}
+	return err
+}
+
 func (i installation) fits() error {
 	switch {
 	case i.IsDirty:

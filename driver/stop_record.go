@@ -44,7 +44,7 @@ func (s *shutdown) record(e *ShutdownError) stopReport {
 	switch {
 	case !e.empty():
 		r.Outcome = "abandoned"
-	case r.Interrupted > 0:
+	case r.Interrupted > 0, now.RefusedOutcomes > s.before.RefusedOutcomes: // recovery took jobs while they ran: they wait as zombies
 		r.Outcome = "review"
 	}
 	return r

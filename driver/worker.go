@@ -156,6 +156,7 @@ func (w *Worker) prepare(ctx context.Context) error {
 			w.timeouts, err = attempt(ctx, w.clock, w.config.CommandTimeout, func(ctx context.Context) (recoveryTimeouts, error) {
 				return w.procedures.register(ctx, w.registration())
 			})
+			err = misfit(err)
 			w.registering = sqlNumber(err) != numberExecuteDenied // otherwise there is nothing to say that it has stopped
 		}
 		if err == nil {

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"slices"
@@ -253,5 +254,16 @@ VALUES (NEWID(), N'old', 1, N'1', N'["q"]', 1, 1, 'running', N'x', SYSUTCDATETIM
 	answers(t, d.pool, "CompleteJobs", claimsJSON(t, h))
 	if n := number(t, d.pool, "SELECT LiveWorkers FROM chokaq.JobTypeStatus WHERE Queue = N'q' AND JobType = N't'"); n != 1 {
 		t.Errorf("the worker of version 1 does not count as one that takes every type: %d", n)
+	}
+}
+
+// An upgrade that was not finished: the version is there, the procedures are those of before. A worker says what to run.
+func TestAnUpgradeThatWasNotFinished(t *testing.T) {
+	d := newDatabase(t)
+	mustExec(t, d.pool, "DROP PROCEDURE chokaq.RegisterWorker")
+	mustExec(t, d.pool, "CREATE PROCEDURE chokaq.RegisterWorker @WorkerId uniqueidentifier AS SELECT 1 AS One")
+	w := startWorker(t, d.dsn, quick(nil), func(context.Context, *driver.Job[job]) error { return nil })
+	if err := w.wait(t); !errors.Is(err, driver.ErrSchema) || !strings.Contains(err.Error(), "migrate up") {
+		t.Errorf("Run returned %v", err)
 	}
 }

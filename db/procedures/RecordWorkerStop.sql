@@ -5,7 +5,8 @@ Purpose:    completes the row in WorkerStops that SetWorkerState began, and says
             that is killed never calls it: the view StopHistory shows that.
 Parameters: @WorkerId  the worker process.
             @Report    JSON object; numbers are 0 or more, and each field may be missing:
-                         outcome      clean: nothing was left to anybody; review: jobs went to the dead-letter queue as Interrupted;
+                         outcome      clean: nothing was left to anybody; review: jobs went to the dead-letter queue as Interrupted,
+                                      or recovery took them meanwhile;
                                       abandoned: something was left to recovery
                          reason       why it stopped, at most 200 characters; counts where SetWorkerState was given none
                          running      handlers that ran when it began to drain

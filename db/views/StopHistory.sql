@@ -2,7 +2,7 @@
 chokaq.StopHistory: how worker processes ended. One row a process that was asked to stop, or that is gone without a word.
 
 Columns: WorkerId; HostName; ProcessId; Version; Queues (JSON array); Reason (such as SIGTERM);
-         Outcome varchar: clean (nothing was left to anybody), review (jobs went to the dead-letter queue as Interrupted), abandoned (something
+         Outcome varchar: clean (nothing was left to anybody), review (jobs went to the dead-letter queue as Interrupted, or recovery took them meanwhile), abandoned (something
            was left to recovery), draining (under way), cut short (it began to drain and has not finished: killed, or cut off from the database),
            gone (it never began: killed, crashed, or cut off from the database);
          DrainingAt, StoppedAt datetime2(3) UTC; LastHeartbeatAt (NULL: its row in Workers is purged);
