@@ -92,7 +92,7 @@ func (a *app) migrateDownCommand() *cobra.Command {
 		if err := installer.Down(ctx); err != nil {
 			return needsOwner(settings, err)
 		}
-		fmt.Fprintf(a.stdout, "schema chokaq is removed from %s\n", settings.Target())
+		fmt.Fprintf(a.stdout, "everything in schema chokaq is removed from %s, but for its version table; Agent jobs, if there are any, stay: chokaq-worker agent-jobs uninstall\n", settings.Target())
 		return nil
 	})
 	return c
