@@ -47,6 +47,13 @@ func (a *app) doctor(c *cobra.Command) (err error) {
 	defer func() { err = errors.Join(err, client.Close()) }()
 	patient := &doctor.Patient{
 		DB: client.DB(), DSN: settings.DSN, Target: settings.Target(), Worker: settings.WorkerConfig, Check: client.Check, Patience: a.silenceOf(c),
+		Pending: func(ctx context.Context) ([]string, error) {
+			status, err := (db.Installer{DSN: dsn}).Status(ctx)
+			if err == nil && !status.Installed {
+				err = errors.New("this login does not see what was applied")
+			}
+			return status.Objects, err
+		},
 		Agent: func(ctx context.Context) ([]doctor.AgentJob, error) {
 			jobs, err := (db.Installer{DSN: dsn}).AgentStatus(ctx)
 			var all []doctor.AgentJob

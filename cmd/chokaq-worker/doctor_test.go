@@ -186,3 +186,14 @@ func TestDoctorOfWhatIsNew(t *testing.T) {
 		t.Errorf("overdue: %s", r.stdout)
 	}
 }
+
+// An upgrade that was not finished has the version and not the procedures.
+func TestDoctorOfAnUnfinishedUpgrade(t *testing.T) {
+	t.Parallel()
+	_, dsn := newQueue(t)
+	exec1(t, dsn, "UPDATE chokaq.SchemaObjects SET Checksum = REPLICATE('0', 64) WHERE ObjectName = N'procedures/ClaimJobs.sql'")
+	r := call(t, dsn, "doctor", "--json")
+	if r.status != 7 || diagnosis(t, r)["schema"] != "error" || !strings.Contains(r.stdout, "procedures/ClaimJobs.sql") || !strings.Contains(r.stdout, "migrate up") {
+		t.Errorf("status %d: %s", r.status, r.stdout)
+	}
+}

@@ -48,7 +48,9 @@ type Patient struct {
 	Patience time.Duration
 	Worker   driver.WorkerConfig // as a worker with this environment would have it
 	Check    func(context.Context) error
-	Agent    func(context.Context) ([]AgentJob, error)
+	// Pending lists the procedures and views that are not those of this program. An error: this login may not look.
+	Pending func(context.Context) ([]string, error)
+	Agent   func(context.Context) ([]AgentJob, error)
 }
 
 // AgentJob is a job of SQL Server Agent, as db.Installer.AgentStatus tells.
