@@ -57,7 +57,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"dlq", "edit", "1"}, 2, "what is to be changed?"},
 		{[]string{"queue", "limit", "q", "-1"}, 2, ""},
 		{[]string{"queue", "limit", "q", "many"}, 2, `"many" is not a limit`},
-		{[]string{"queue", "timeouts", "q", "--fetched", "none"}, 2, "--zombie"},
+		{[]string{"queue", "timeouts", "q", "--fetched", "none"}, 2, "give both --fetched and --zombie"},
 		{[]string{"demo", "--dir", "no-such-folder"}, 2, "no-such-folder"},
 	} {
 		callWith(t, "", nil, c.args...).want(t, c.status, c.piece)

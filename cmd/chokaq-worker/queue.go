@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -138,6 +139,9 @@ func (a *app) queueTimeoutsCommand() *cobra.Command {
 	c.Flags().StringVar(&zombie, "zombie", "", "whole seconds as a Go duration, or none")
 	c.Flags().StringVar(&why, "note", "", "why; kept in the operators' log")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if !c.Flags().Changed("fetched") || !c.Flags().Changed("zombie") {
+			return usageError{errors.New("give both --fetched and --zombie, each a Go duration of whole seconds, or none: both are set; nothing was changed")}
+		}
 		f, err := secondsOrNone("--fetched", fetched)
 		if err != nil {
 			return err
