@@ -91,16 +91,7 @@ func (c *claimer) room(ctx context.Context) (int, sql.NullString) {
 
 // pause waits for about d, or less when this process enqueues. It reports whether ctx goes on.
 func (c *claimer) pause(ctx context.Context, d time.Duration) bool {
-	timer := c.w.clock.NewTimer(d/2 + rand.N(d/2+1))
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-c.woken:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return c.w.sleepUnless(ctx, d/2+rand.N(d/2+1), c.woken)
 }
 
 // claim claims up to most jobs into the prefetch channel and returns how many it got. It repeats with the same token

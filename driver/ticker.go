@@ -41,21 +41,7 @@ type step struct {
 // run ticks until ctx ends.
 func (t *ticker) run(ctx context.Context) {
 	t.broken = make(map[string]int)
-	for t.pause(ctx, t.look(ctx)) {
-	}
-}
-
-// pause waits for d, or less when the client is told to wake its workers. It reports whether ctx goes on.
-func (t *ticker) pause(ctx context.Context, d time.Duration) bool {
-	timer := t.w.clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-t.woken:
-		return true
-	case <-ctx.Done():
-		return false
+	for t.w.sleepUnless(ctx, t.look(ctx), t.woken) {
 	}
 }
 

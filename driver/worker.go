@@ -253,3 +253,17 @@ func closedAfter(group *sync.WaitGroup) <-chan struct{} {
 	}()
 	return done
 }
+
+// sleepUnless waits for d, or less when woken has a mark. It reports whether ctx goes on.
+func (w *Worker) sleepUnless(ctx context.Context, d time.Duration, woken <-chan struct{}) bool {
+	timer := w.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-woken:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

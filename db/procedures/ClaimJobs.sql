@@ -25,7 +25,8 @@ Locks:      One statement claims from one queue and priority. It takes U, then X
             SetWorkerState waits for the claims that are under way, and once it has said draining no claim of that worker can be committed any more, however
             late its request arrives. So the ReleaseJobs that follows finds everything.
             Where rows of other types stand in front, those to claim are found in IX_Jobs_PendingByType without locks, and then locked by
-            IX_Jobs_Pending like all others: two claims never come to a row by two ways, and rows of other types are not locked at all.
+            IX_Jobs_Pending like all others: two claims never come to a row by two ways, and rows of other types are not locked (but for one
+            that comes to the front in that very moment).
             A paused queue is skipped, and so is one whose row in Queues is locked: somebody is changing it.
             Claims of a queue that has a concurrency limit take turns by a U lock on its row in Queues; others do not meet there.
 Reads:      in the order of the rows returned, whatever is pending, scheduled, archived or dead: for each queue and priority
@@ -69,7 +70,7 @@ BEGIN
     SELECT DISTINCT CONVERT(nvarchar(128), t.[value]) COLLATE Latin1_General_100_BIN2
     FROM OPENJSON(@JobTypes) AS t;
 
-    DECLARE @Candidates TABLE (DueAt datetime2(3) NOT NULL, JobId bigint NOT NULL, PRIMARY KEY (DueAt, JobId));
+    DECLARE @Candidates TABLE (DueAt datetime2(3) NOT NULL, JobId bigint NOT NULL);  /* no key: without locks a row can be read twice */
     DECLARE @Claimed TABLE (JobId bigint NOT NULL PRIMARY KEY);
     DECLARE @Now datetime2(3) = SYSUTCDATETIME();
 
@@ -186,7 +187,7 @@ BEGIN
                         DELETE FROM @Candidates;
 
                         INSERT INTO @Candidates (DueAt, JobId)
-                        SELECT DISTINCT TOP (@Window) c.DueAt, c.JobId
+                        SELECT TOP (@Window) c.DueAt, c.JobId
                         FROM @Known AS k
                         CROSS APPLY (SELECT TOP (@Window) j.DueAt, j.JobId
                                      FROM chokaq.Jobs AS j WITH (INDEX (IX_Jobs_PendingByType), FORCESEEK, NOLOCK)
