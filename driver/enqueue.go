@@ -34,8 +34,8 @@ func (c *Client) EnqueueTx(ctx context.Context, tx *sql.Tx, job NewJob) (Enqueue
 	return all[0], nil
 }
 
-// EnqueueMany inserts many jobs, all or none, and answers in their order; ids ascend in it, and so jobs of equal priority
-// run in it. It is repeated like Enqueue. More than 1000 jobs take several calls in one transaction.
+// EnqueueMany inserts many jobs, all or none, and answers in their order; ids ascend in it, and claims take jobs of equal
+// priority by it, except one that passes while this transaction ends: it steps over the rows still locked. It is repeated like Enqueue. More than 1000 jobs take several calls in one transaction.
 func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) (_ []Enqueued, err error) {
 	if len(jobs) == 0 {
 		return nil, nil

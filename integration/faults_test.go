@@ -221,12 +221,17 @@ func runUnderFault(t *testing.T, d *database, name string, kind faultKind, rule 
 	wantPlaces(t, d, queue, map[string]int64{"Archived": jobs + handlers, "Pending": more - handlers})
 	ran.mu.Lock()
 	defer ran.mu.Unlock()
+	done := make(map[int64]bool)
+	for _, r := range mustQuery(t, d.pool, "SELECT JobId FROM chokaq.JobsArchive WHERE Queue = @Queue", sql.Named("Queue", queue)) {
+		done[r["JobId"].(int64)] = true
+	}
 	for i, e := range append(first, second...) {
+		// Which of the second batch run is not said: a claim that meets the end of their transaction steps over the rows still locked.
 		want := "[1]"
 		switch {
 		case i < jobs && i%4 == 0:
 			want = "[1 2]"
-		case i >= jobs+handlers:
+		case i >= jobs && !done[e.JobID]:
 			want = "[]"
 		}
 		if got := fmt.Sprint(ran.ran[e.JobID]); got != want {

@@ -11,7 +11,7 @@ Parameters: @Jobs  JSON array of objects:
               idempotencyKey               as in EnqueueJob; of two equal ones in the array the first is inserted
               headers                      a JSON object
 Result set: Ordinal int (position in @Jobs, from 0), JobId bigint, Created bit; one row an element, in order.
-            Ids ascend in the order of the array, and so jobs run in it.
+            Ids ascend in the order of the array, and claims go by them; one that passes while this transaction ends may take later jobs first.
 Errors:     51004 not an array; 51005 an element, by position, field and accepted form; 51006 more than 1000; 51014 a lock on an
             idempotency key was not granted. XACT_ABORT is ON: an error ends the caller's transaction.
 Tables, in order: Jobs.
