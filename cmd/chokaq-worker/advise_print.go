@@ -127,7 +127,7 @@ func (a *app) paragraph(s string) {
 		fmt.Fprintln(a.stdout)
 		s = rest
 	}
-	for _, line := range wrap(printable(s), widthOf(a.stdout)) {
+	for _, line := range wrap(printable(s), a.widthOf(a.stdout)) {
 		fmt.Fprintln(a.stdout, strings.TrimRight(line, " "))
 	}
 }

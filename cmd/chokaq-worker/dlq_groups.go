@@ -54,11 +54,11 @@ func (a *app) printGroups(to io.Writer, groups []record) error {
 			return err
 		}
 		if g.get("ErrorStart") != nil {
-			for _, line := range wrap(printable(g.text("ErrorStart")), widthOf(to)-1) {
+			for _, line := range wrap(printable(g.text("ErrorStart")), a.widthOf(to)-1) {
 				fmt.Fprintln(to, " "+line)
 			}
 		}
-		fmt.Fprintln(to, shellLines("chokaq-worker dlq list", groupFilter(g), widthOf(to)))
+		fmt.Fprintln(to, shellLines("chokaq-worker dlq list", groupFilter(g), a.widthOf(to)))
 	}
 	return nil
 }

@@ -72,7 +72,9 @@ func whyNotDead(log []record) string {
 
 func (a *app) describeDeadJob(dead, history, log []record) error {
 	for _, d := range dead {
-		a.printFields(d)
+		if err := a.printFields(a.stdout, d.fields(), nameWidth); err != nil {
+			return err
+		}
 	}
 	if len(history) > 0 {
 		fmt.Fprintln(a.stdout, "\nHistory (UTC)")
@@ -80,15 +82,27 @@ func (a *app) describeDeadJob(dead, history, log []record) error {
 			return err
 		}
 	}
-	var rows [][]string
+	titled := false
 	for _, l := range log {
-		if l.get("OldValue") != nil || l.get("NewValue") != nil {
-			rows = append(rows, []string{l.text("ActedAt"), l.text("ActionName"), shorten(l.text("OldValue"), 200), shorten(l.text("NewValue"), 200), l.text("LoginName")})
+		if l.get("OldValue") == nil && l.get("NewValue") == nil {
+			continue
+		}
+		if !titled {
+			a.paragraph("\nWhat operators changed (UTC)")
+			titled = true
+		}
+		if err := a.printEvent(a.stdout, fmt.Sprintf("%s  %s, by %s", l.text("ActedAt"), l.text("ActionName"), l.text("LoginName")),
+			prefixed("old: ", l.text("OldValue")), prefixed("new: ", l.text("NewValue"))); err != nil {
+			return err
 		}
 	}
-	if len(rows) == 0 {
-		return nil
+	return nil
+}
+
+// prefixed is a text after a prefix, or nothing.
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
 	}
-	fmt.Fprintln(a.stdout, "\nWhat operators changed")
-	return a.printTable(a.stdout, []string{"At (UTC)", "What", "Old", "New", "Login"}, rows, "At (UTC)", "What", "Old", "New", "Login")
+	return prefix + s
 }

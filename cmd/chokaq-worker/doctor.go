@@ -97,8 +97,11 @@ func (a *app) doctor(c *cobra.Command) (err error) {
 
 // printFinding writes a finding in lines that fit the screen: what was found, and below it what to do.
 func (a *app) printFinding(f doctor.Finding) {
-	const indent = 25
-	width := max(widthOf(a.stdout)-indent, 20)
+	indent, own := 25, false
+	if a.widthOf(a.stdout)-indent < leastBeside { // the text stands below what it is about
+		indent, own = 2, true
+	}
+	width := a.widthOf(a.stdout) - indent
 	paint := func(s string) string { return s }
 	if a.colorful(a.stdout) {
 		paint = map[doctor.Severity]func(string) string{
@@ -106,15 +109,17 @@ func (a *app) printFinding(f doctor.Finding) {
 			doctor.Warning: func(s string) string { return text.FgYellow.Sprint(s) }, doctor.Error: func(s string) string { return text.FgRed.Sprint(s) },
 		}[f.Severity]
 	}
-	lines := strings.Split(text.WrapSoft(printable(f.Found), width), "\n")
+	lines := wrap(printable(f.Found), width)
 	if f.Do != "" {
-		lines = append(lines, strings.Split(text.WrapSoft("-> "+printable(f.Do), width), "\n")...)
+		lines = append(lines, wrap("-> "+printable(f.Do), width)...)
 	}
-	for i, line := range lines {
-		head := strings.Repeat(" ", indent)
-		if i == 0 {
-			head = paint(fmt.Sprintf("%-8s", f.Severity)) + fmt.Sprintf(" %-15s ", f.Check)
-		}
+	head := paint(fmt.Sprintf("%-8s", f.Severity)) + fmt.Sprintf(" %-15s ", f.Check)
+	if own {
+		fmt.Fprintln(a.stdout, strings.TrimRight(head, " "))
+		head = strings.Repeat(" ", indent)
+	}
+	for _, line := range lines {
 		fmt.Fprintln(a.stdout, strings.TrimRight(head+line, " "))
+		head = strings.Repeat(" ", indent)
 	}
 }

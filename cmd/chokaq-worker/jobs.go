@@ -161,7 +161,9 @@ FROM chokaq.HeldJobs AS h WHERE h.JobId = @JobId`, sql.Named("JobId", ids[0]))
 			a.paragraph(fmt.Sprintf("job %d is %s since %s UTC:", ids[0], state, since.Format(time.DateTime)))
 			a.paragraph(stateMeanings[state])
 			for _, h := range held {
-				a.printFields(h)
+				if err := a.printFields(a.stdout, h.fields(), nameWidth); err != nil {
+					return err
+				}
 			}
 			fmt.Fprintln(a.stdout, "\nHistory (UTC)")
 			return a.printHistory(a.stdout, history)
@@ -204,12 +206,6 @@ func stateOf(history []record) (state string, since time.Time) {
 
 // printHistory prints what happened, in order: when, what and by whom in a line, and below it an error or a note.
 func (a *app) printHistory(to io.Writer, history []record) error {
-	var text strings.Builder
-	lines := func(s, indent string) {
-		for _, line := range wrap(printable(s), widthOf(to)-len(indent)) {
-			text.WriteString(strings.TrimRight(indent+line, " ") + "\n")
-		}
-	}
 	for _, h := range history {
 		head := h.text("At") + "  " + h.text("Event")
 		if h.number("Attempt") > 0 {
@@ -220,14 +216,26 @@ func (a *app) printHistory(to io.Writer, history []record) error {
 		} else if h.get("WorkerId") != nil {
 			head += ", worker " + shortID(h.text("WorkerId"))
 		}
-		lines(head, "")
-		if detail := shorten(h.text("Detail"), 600); detail != "" {
-			for line := range strings.Lines(detail) {
-				lines(strings.TrimRight(line, "\r\n"), "    ")
-			}
+		if err := a.printEvent(to, head, strings.TrimRight(h.text("Detail"), "\r\n")); err != nil {
+			return err
 		}
 	}
-	_, err := io.WriteString(to, text.String())
+	return nil
+}
+
+// printEvent prints a line, and below it details that are not empty, indented.
+func (a *app) printEvent(to io.Writer, head string, details ...string) error {
+	const indent = "    "
+	lines := wrapLines(head, a.widthOf(to))
+	for _, detail := range details {
+		if detail == "" {
+			continue
+		}
+		for _, line := range wrapLines(detail, a.widthOf(to)-len(indent)) {
+			lines = append(lines, strings.TrimRight(indent+line, " "))
+		}
+	}
+	_, err := io.WriteString(to, strings.Join(lines, "\n")+"\n")
 	return err
 }
 

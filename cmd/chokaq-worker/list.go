@@ -16,18 +16,3 @@ func (a *app) printRecords(rows []record, none string, print func(io.Writer, []r
 	}
 	return print(a.stdout, rows)
 }
-
-// printFields prints the columns of a record, one a line.
-func (a *app) printFields(r record) {
-	longest := 18
-	for _, column := range r.columns {
-		if r.get(column) != nil {
-			longest = max(longest, len(column))
-		}
-	}
-	for _, column := range r.columns {
-		if r.get(column) != nil {
-			fmt.Fprintf(a.stdout, "%-*s %s\n", longest, column, printableLines(r.text(column), longest+1))
-		}
-	}
-}

@@ -44,12 +44,3 @@ func shorten(s string, most int) string {
 	}
 	return s
 }
-
-// printableLines is printable for a text of several lines, such as a stack; all but the first are indented.
-func printableLines(s string, indent int) string {
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		lines[i] = printable(line)
-	}
-	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
-}

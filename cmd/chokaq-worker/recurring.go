@@ -79,8 +79,7 @@ func (a *app) recurringShowCommand() *cobra.Command {
 		if a.json {
 			return a.printJSON(r)
 		}
-		a.printFields(r)
-		return nil
+		return a.printFields(a.stdout, r.fields(), nameWidth)
 	})
 	return c
 }

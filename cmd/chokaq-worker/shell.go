@@ -47,6 +47,3 @@ func shellLines(command string, flags []flag, width int) string {
 	}
 	return strings.Join(append(lines, line), "\n")
 }
-
-// wrap breaks a text into lines, between words where it can.
-func wrap(s string, width int) []string { return strings.Split(text.WrapSoft(s, width), "\n") }

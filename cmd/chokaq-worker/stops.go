@@ -136,7 +136,9 @@ func (a *app) stopsShowCommand() *cobra.Command {
 			if a.json {
 				return a.printJSON(stops[0])
 			}
-			a.printFields(stops[0])
+			if err := a.printFields(a.stdout, stops[0].fields(), nameWidth); err != nil {
+				return err
+			}
 			if meaning := outcomeMeanings[stops[0].text("Outcome")]; meaning != "" {
 				a.paragraph("\n" + meaning)
 			}

@@ -46,10 +46,10 @@ func newTerminal(t *testing.T, columns uint16) (end *os.File, read func() string
 }
 
 func TestTablesFitTheTerminal(t *testing.T) {
-	for _, columns := range []int{60, 80, 132, 300} {
+	for _, columns := range []int{30, 50, 60, 80, 132, 300} {
 		terminal, read := newTerminal(t, uint16(columns))
 		a := &app{process: process{stdout: terminal, environ: []string{"NO_COLOR=1"}}}
-		for name, err := range tables(a, terminal) {
+		for name, err := range tables(a, terminal, []record{longRecord(), longRecord()}) {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

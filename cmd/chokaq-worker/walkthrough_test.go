@@ -5,12 +5,14 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"math/rand/v2"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -148,22 +150,22 @@ func matches(t *testing.T, printed, want string) bool {
 	return regexp.MustCompile(form + `$`).MatchString(have)
 }
 
-// freePorts puts free ports in the place of those that the page names.
+// freePorts puts free ports in the place of those that the page names: some below those that Linux gives to outgoing connections, of which one of another
+// test would have taken them before the page gets to them.
 func freePorts(t *testing.T, ports ...string) (there, back *strings.Replacer) {
 	t.Helper()
 	var forth, home []string
-	var listeners []net.Listener
 	for _, port := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+		for tries := 0; ; tries++ {
+			free := strconv.Itoa(20_000 + rand.IntN(12_000))
+			if l, err := net.Listen("tcp", "127.0.0.1:"+free); err == nil && !slices.Contains(forth, free) {
+				_ = l.Close()
+				forth, home = append(forth, port, free), append(home, free, port)
+				break
+			} else if tries == 100 {
+				t.Fatalf("no port is free: %v", err)
+			}
 		}
-		listeners = append(listeners, l)
-		free := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-		forth, home = append(forth, port, free), append(home, free, port)
-	}
-	for _, l := range listeners {
-		_ = l.Close()
 	}
 	return strings.NewReplacer(forth...), strings.NewReplacer(home...)
 }

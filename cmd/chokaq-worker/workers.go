@@ -24,10 +24,11 @@ func (a *app) workersCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.printJSON(emptyNotNull(workers))
+		none := "no worker runs; --all shows those that have stopped"
+		if all {
+			none = "no worker has run, as far as is known"
 		}
-		return a.printWorkers(a.stdout, workers)
+		return a.printRecords(workers, none, a.printWorkers)
 	})
 	c.AddCommand(a.workersHandlersCommand())
 	return c
