@@ -5,8 +5,8 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"math/rand/v2"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
