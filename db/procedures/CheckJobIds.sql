@@ -18,6 +18,8 @@ BEGIN
     SET NOCOUNT ON;
     SET XACT_ABORT ON;
     SET ROWCOUNT 0;
+    SET ANSI_WARNINGS, ANSI_PADDING, CONCAT_NULL_YIELDS_NULL ON;
+    SET NUMERIC_ROUNDABORT OFF;
 
     DECLARE @Message nvarchar(2000), @Count int, @BadOrdinal int, @Twice bigint;
 
