@@ -17,14 +17,14 @@ RETURN
     SELECT CASE j.State WHEN 0 THEN 'Pending' WHEN 1 THEN 'Fetched' ELSE 'Processing' END AS JobState,
            j.ClaimToken,
            j.LastClaimToken
-    FROM chokaq.Jobs AS j WITH (INDEX (PK_Jobs), ROWLOCK, READCOMMITTEDLOCK)
+    FROM chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
     WHERE j.JobId = @JobId
     UNION ALL
     SELECT 'Archived', a.ClaimToken, CONVERT(uniqueidentifier, NULL)
-    FROM chokaq.JobsArchive AS a WITH (INDEX (PK_JobsArchive), ROWLOCK, READCOMMITTEDLOCK)
+    FROM chokaq.JobsArchive AS a WITH (INDEX (PK_JobsArchive), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
     WHERE a.JobId = @JobId
     UNION ALL
     SELECT 'Dead', d.ClaimToken, CONVERT(uniqueidentifier, NULL)
-    FROM chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), ROWLOCK, READCOMMITTEDLOCK)
+    FROM chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
     WHERE d.JobId = @JobId
 );

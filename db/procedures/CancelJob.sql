@@ -73,7 +73,7 @@ BEGIN
         SELECT @Result = CASE WHEN f.JobState = 'Dead' AND d.Reason = 'Cancelled' THEN 'AlreadyCancelled' ELSE 'Finished' END,
                @JobState = f.JobState
         FROM chokaq.FindJob(@JobId) AS f
-        LEFT JOIN chokaq.JobsDLQ AS d ON d.JobId = @JobId;
+        LEFT JOIN chokaq.JobsDLQ AS d WITH (INDEX (PK_JobsDLQ), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK) ON d.JobId = @JobId;
 
     IF @Result IN ('Cancelled', 'CancelRequested')
         INSERT INTO chokaq.OperatorActions (ActionName, JobId, Queue, NewValue, Note, LoginName, HostName, ProgramName, ActedAt)

@@ -54,7 +54,7 @@ BEGIN
     FROM @Claims AS c
     LEFT JOIN @Started AS s ON s.JobId = c.JobId
     OUTER APPLY (SELECT j.JobId, j.Attempt
-                 FROM chokaq.Jobs AS j WITH (INDEX (PK_Jobs), ROWLOCK, READCOMMITTEDLOCK)
+                 FROM chokaq.Jobs AS j WITH (INDEX (PK_Jobs), FORCESEEK, ROWLOCK, READCOMMITTEDLOCK)
                  WHERE s.JobId IS NULL AND j.JobId = c.JobId AND j.ClaimToken = c.ClaimToken AND j.State = 2) AS o
     OUTER APPLY chokaq.FindJob(CASE WHEN s.JobId IS NULL THEN c.JobId END) AS f
     ORDER BY c.JobId;
