@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,20 +29,22 @@ func (a *app) agentJobsInstallCommand() *cobra.Command {
 	c.Flags().DurationVar(&schedule.ResetEvery, "reset-every", 0, "how often fetched jobs are reset: whole seconds, 10s to 1h (default 15s)")
 	c.Flags().DurationVar(&schedule.RescueEvery, "rescue-every", 0, "how often zombies are rescued: whole seconds, 10s to 1h (default 15s)")
 	c.Flags().DurationVar(&schedule.PurgeEvery, "purge-every", 0, "how often history is purged: whole minutes, 1m to 24h (default 1h)")
-	c.RunE = a.withInstaller(func(ctx context.Context, installer db.Installer, settings config.Connection) error {
-		if err := checkAgentSchedule(schedule); err != nil {
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := checkAgentSchedule(schedule, c.Flags().Changed); err != nil {
 			return usageError{err}
 		}
-		if err := installer.InstallAgentJobs(ctx, schedule); err != nil {
-			return err
-		}
-		return a.printAgentJobs(ctx, installer, settings)
-	})
+		return a.withInstaller(func(ctx context.Context, installer db.Installer, settings config.Connection) error {
+			if err := installer.InstallAgentJobs(ctx, schedule); err != nil {
+				return err
+			}
+			return a.printAgentJobs(ctx, installer, settings)
+		})(c, args)
+	}
 	return c
 }
 
 // checkAgentSchedule tells of a bad schedule by its flag.
-func checkAgentSchedule(schedule db.AgentSchedule) error {
+func checkAgentSchedule(schedule db.AgentSchedule, given func(flag string) bool) error {
 	var faults []error
 	for _, f := range []struct {
 		flag              string
@@ -52,7 +55,7 @@ func checkAgentSchedule(schedule db.AgentSchedule) error {
 		{"--rescue-every", schedule.RescueEvery, time.Second, 10 * time.Second, time.Hour},
 		{"--purge-every", schedule.PurgeEvery, time.Minute, time.Minute, 24 * time.Hour},
 	} {
-		if f.value != 0 && (f.value < f.least || f.value > f.most || f.value%f.unit != 0) {
+		if given(strings.TrimPrefix(f.flag, "--")) && (f.value < f.least || f.value > f.most || f.value%f.unit != 0) {
 			faults = append(faults, fmt.Errorf("%s: must be %v to %v, in steps of %v, and is %v; nothing was changed", f.flag, f.least, f.most, f.unit, f.value))
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func TestUsage(t *testing.T) {
@@ -34,20 +37,21 @@ func TestUsage(t *testing.T) {
 		{[]string{"enqueue", "--type", " t"}, 2, "no leading or trailing space"},
 		{[]string{"enqueue", "--type", "t", "file"}, 2, "cannot be given together with a file"},
 		{[]string{"enqueue", "no-such-file"}, 2, "no-such-file"},
-		{[]string{"enqueue", "--type", "t", "--idempotency-key", ""}, 2, `--idempotency-key: "": 1 to 200 characters`},
+		{[]string{"enqueue", "--type", "t", "--idempotency-key", ""}, 2, "--idempotency-key: is given and empty"},
+		{[]string{"enqueue", "--queue", "", "--delay", "", "-"}, 2, "--delay: is given and empty; give it a value, or leave it out; nothing was done\n--queue: is given and empty"},
 		{[]string{"enqueue", "--type", "t", "--priority", "0"}, 2, "--priority: must be 1 to 10, and is 0"},
 		{[]string{"enqueue", "--type", "t", "--max-attempts", "0"}, 2, "--max-attempts: must be 1 to 1000, and is 0"},
-		{[]string{"enqueue", "--type", "t", "--payload", ""}, 2, `--payload: "" is not JSON text`},
-		{[]string{"enqueue", "--type", "t", "--queue", ""}, 2, `--queue: "": 1 to 64 characters`},
-		{[]string{"enqueue", "--queue", "", "-"}, 2, `--queue: "": 1 to 64 characters`},
-		{[]string{"enqueue", "--type", ""}, 2, `--type: "": 1 to 128 characters`},
-		{[]string{"enqueue", "--type", "t", "--delay", ""}, 2, "--delay: \"\" is not a Go duration"},
 		{[]string{"enqueue", "--type", "t", "--delay=-1s"}, 2, "--delay: must be 0 to 87600h (ten years), and is -1s"},
 		{[]string{"enqueue", "--type", "t", "--delay", "90000h"}, 2, "--delay: must be 0 to 87600h (ten years)"},
 		{[]string{"enqueue", "--type", "t", "--due-at", "2927-01-31T08:00:00Z"}, 2, "--due-at: must be at most ten years from now"},
-		{[]string{"enqueue", "--type", "t", "--due-at", ""}, 2, "--due-at: \"\" is not a time"},
 		{[]string{"enqueue", "--type", "t", "--header", "a=1", "--header", "a=2"}, 2, "--header: a is given twice"},
 		{[]string{"enqueue", "--type", "t", "--from-line", "2"}, 2, "--from-line goes with a file"},
+		{[]string{"enqueue", "--type", "t", "--delay", "1ms", "--due-at", "2027-01-31T08:00:00Z"}, 2, "--delay and --due-at exclude each other"},
+		{[]string{"enqueue", "--delay", "1s", "-"}, 2, "--delay describes one job"},
+		{[]string{"enqueue", "--delay", "0", "--priority", "5", "-"}, 2, "--priority describes one job"},
+		{[]string{"agent-jobs", "install", "--purge-every", "0s"}, 2, "--purge-every: must be 1m0s to 24h0m0s"},
+		{[]string{"dev", "--without-agent", "--agent", "stopped"}, 2, "exclude each other"},
+		{[]string{"dev", "--agent", "none", "--agent-jobs"}, 2, "there is no Agent"},
 		{[]string{"dlq", "requeue"}, 2, "which jobs?"},
 		{[]string{"dlq", "requeue", "1", "--all"}, 2, "not both"},
 		{[]string{"dlq", "requeue", "1", "--delay", "1500ms"}, 2, "whole seconds"},
@@ -61,6 +65,38 @@ func TestUsage(t *testing.T) {
 		{[]string{"demo", "--dir", "no-such-folder"}, 2, "no-such-folder"},
 	} {
 		callWith(t, "", nil, c.args...).want(t, c.status, c.piece)
+	}
+}
+
+// A text that is given and empty, as "$QUEUE" is where nobody has set it, widens no filter: it is refused, by every command.
+func TestGivenAndEmpty(t *testing.T) {
+	seen := 0
+	var walk func(c *cobra.Command, path []string)
+	walk = func(c *cobra.Command, path []string) {
+		for _, sub := range c.Commands() {
+			walk(sub, append(path[:len(path):len(path)], sub.Name()))
+		}
+		if !c.Runnable() || len(path) == 0 || path[0] == "completion" || path[0] == "help" {
+			return
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() != "string" || f.Name == "note" {
+				return
+			}
+			seen++
+			args := append(path[:len(path):len(path)], "--"+f.Name, "")
+			if c.Args(c, nil) != nil { // it wants one, or two
+				args = append(args, "1")
+				if c.Args(c, []string{"1"}) != nil {
+					args = append(args, "2")
+				}
+			}
+			callWith(t, "", nil, args...).want(t, 2, "--"+f.Name+": is given and empty; give it a value, or leave it out; nothing was done")
+		})
+	}
+	walk((&app{}).rootCommand(), nil)
+	if seen < 40 {
+		t.Errorf("%d flags", seen)
 	}
 }
 
@@ -204,6 +240,9 @@ func TestEnqueueFile(t *testing.T) {
 	if len(queues) != 2 || queues[0]["pending"] != 2400.0 || queues[1]["pending"] != 1511.0 {
 		t.Errorf("%v", queues)
 	}
+	// No delay is none, whatever else is given; and line 1 is where a file begins.
+	callWith(t, `{"type": "u", "delay": "0s", "dueAt": "2027-01-31T08:00:00Z"}`, []string{"CHOKAQ_DSN=" + dsn}, "enqueue", "--delay", "0s", "-").want(t, 0, "1 job enqueued, 0 duplicates")
+	call(t, dsn, "enqueue", "--type", "u", "--delay", "0", "--due-at", "2027-01-31T08:00:00Z", "--from-line", "1").want(t, 0, "enqueued job")
 }
 
 func TestDeadLetters(t *testing.T) {
@@ -272,7 +311,8 @@ func TestOperatorsSwitches(t *testing.T) {
 	if err := json.Unmarshal([]byte(call(t, dsn, "status", "--json").stdout), &status); err != nil || len(status["recovery"]) != 3 || len(status["workers"]) != 0 {
 		t.Errorf("%v, %v", status, err)
 	}
-	call(t, dsn, "workers").want(t, 0, "Heartbeat")
+	call(t, dsn, "workers").want(t, 0, "no worker runs; --all")
+	call(t, dsn, "workers", "--all").want(t, 0, "no worker has run")
 	call(t, dsn, "workers", "--json").want(t, 0, "[]")
 
 	exec1(t, dsn, "UPDATE chokaq.RecoveryRuns SET StartedAt = DATEADD(HOUR, -3, StartedAt), FinishedAt = DATEADD(HOUR, -3, FinishedAt); UPDATE chokaq.SchemaObjects SET AppliedAt = DATEADD(HOUR, -4, AppliedAt)")

@@ -46,11 +46,17 @@ production.`,
 	c.Flags().BoolVar(&untilStdinEnds, "until-stdin-ends", false, "end with standard input, too")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		if withoutAgent {
+			if c.Flags().Changed("agent") && agent != agentNone {
+				return usageError{fmt.Errorf("--without-agent and --agent %s exclude each other; nothing was started", agent)}
+			}
 			agent = agentNone
 		}
 		switch agent {
 		case agentRunning, agentStopped:
 		case agentNone:
+			if c.Flags().Changed("agent-jobs") && agentJobs {
+				return usageError{errors.New("--agent-jobs: there is no Agent to install them in (--agent none, --without-agent); nothing was started")}
+			}
 			opts.NoAgent, opts.Edition, agentJobs = true, "Express Edition (64-bit)", false
 		default:
 			return usageError{fmt.Errorf("--agent: %q is not accepted; accepted: running, stopped or none; nothing was started", agent)}

@@ -42,7 +42,7 @@ before anything of its batch is enqueued; the message says which line, and how t
 	flags.StringVar(&f.queue, "queue", "", "queue (default \"default\"); with a file, for lines that name none")
 	flags.StringVar(&f.payload, "payload", "", "payload, JSON text (default {}); @FILE reads a file, @- standard input")
 	flags.IntVar(&f.priority, "priority", 0, "1 to 10; 10 runs first (default 5)")
-	flags.StringVar(&f.delay, "delay", "", "run no sooner than after this time, a Go duration up to 87600h (ten years)")
+	flags.StringVar(&f.delay, "delay", "", "run no sooner than after this time, a Go duration up to 87600h (ten years); 0s: none")
 	flags.StringVar(&f.dueAt, "due-at", "", "run no sooner than at this time, such as 2027-01-31T08:00:00Z")
 	flags.IntVar(&f.maxAttempts, "max-attempts", 0, "1 to 1000 (default 10)")
 	flags.StringVar(&f.key, "idempotency-key", "", "nothing is enqueued while a live job of the type has this key")
@@ -51,7 +51,7 @@ before anything of its batch is enqueued; the message says which line, and how t
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			for _, single := range []string{"type", "payload", "priority", "delay", "due-at", "max-attempts", "idempotency-key", "header"} {
-				if flags.Changed(single) {
+				if flags.Changed(single) && !(single == "delay" && noDelay(f.delay)) {
 					return usageError{fmt.Errorf("--%s describes one job and cannot be given together with a file; nothing was enqueued", single)}
 				}
 			}
@@ -65,7 +65,7 @@ before anything of its batch is enqueued; the message says which line, and how t
 			}
 			return a.enqueueFile(c, args[0], f)
 		}
-		if flags.Changed("from-line") {
+		if f.fromLine != 1 {
 			return usageError{errors.New("--from-line goes with a file; nothing was enqueued")}
 		}
 		job, err := f.job(a.stdin, flags.Changed)
@@ -125,6 +125,12 @@ func (f enqueueFlags) job(stdin io.Reader, given func(flag string) bool) (driver
 		return fail("%v", err)
 	}
 	return job, nil
+}
+
+// noDelay reports whether a --delay is 0s: a script that always gives one says with it that there is none.
+func noDelay(text string) bool {
+	d, err := time.ParseDuration(text)
+	return err == nil && d == 0
 }
 
 // headerPairs reads what --header was given.

@@ -203,5 +203,5 @@ func (e *fileEnqueuer) send(ctx context.Context, batch []driver.NewJob, last int
 }
 
 func (e *fileEnqueuer) summary() string {
-	return fmt.Sprintf("%d jobs enqueued, %d duplicates (their idempotency key has a live job)", e.created, e.duplicates)
+	return fmt.Sprintf("%s enqueued, %s (their idempotency key has a live job)", counted(e.created, "job"), counted(e.duplicates, "duplicate"))
 }

@@ -79,9 +79,6 @@ func (l jobLine) job() (driver.NewJob, error) {
 		}
 		*number.to = *number.given
 	}
-	if l.Delay != nil && l.DueAt != nil {
-		return driver.NewJob{}, fmt.Errorf("%s and %s exclude each other", l.name("delay"), l.name("dueAt"))
-	}
 	if l.Delay != nil {
 		d, err := time.ParseDuration(*l.Delay)
 		if err != nil {
@@ -91,6 +88,9 @@ func (l jobLine) job() (driver.NewJob, error) {
 			return fail("delay", "must be 0 to 87600h (ten years), and is %s", shorten(*l.Delay, 60))
 		}
 		job.Delay = d
+	}
+	if job.Delay > 0 && l.DueAt != nil { // no delay is none, whoever says it
+		return driver.NewJob{}, fmt.Errorf("%s and %s exclude each other", l.name("delay"), l.name("dueAt"))
 	}
 	if l.DueAt != nil {
 		at, err := time.Parse(time.RFC3339, *l.DueAt)

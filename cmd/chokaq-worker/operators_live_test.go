@@ -102,6 +102,8 @@ func TestRolesOfCommands(t *testing.T) {
 	runningWorker(t, dsn, oneWorker, `["mail"]`)
 	dead(t, dsn, "mail", "t", "Failed", "no", "no")
 	archived(t, dsn, "mail", "t", 5000, 400, 1000)
+	call(t, dsn, "recurring", "set", longName, "--cron", "@daily", "--type", "t").want(t, 0)
+	exec1(t, dsn, `INSERT INTO chokaq.WorkerStops (WorkerId, HostName, ProcessId, Version, Queues, DrainingAt) VALUES ('`+oneWorker+`', N'h', 1, N'1', N'[]', SYSUTCDATETIME())`)
 	for _, role := range []string{"monitor", "operator"} {
 		exec1(t, dsn, "CREATE LOGIN "+role+" WITH PASSWORD = N'Work-1234'; CREATE USER "+role+" FOR LOGIN "+role+"; ALTER ROLE chokaq_"+role+" ADD MEMBER "+role)
 		as := server.DSNFor("shop", role, "Work-1234")

@@ -71,6 +71,9 @@ See docs/cli.md and docs/configuration.md.
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			a.begun = true
+			if err := refuseEmpty(c); err != nil {
+				return err
+			}
 			return a.checkTimeout(c)
 		},
 		Args: onlySubcommands,
@@ -90,6 +93,21 @@ See docs/cli.md and docs/configuration.md.
 	layOutHelp(root)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	return root
+}
+
+// refuseEmpty refuses a text that is given and empty, as "$QUEUE" is in a script that has not set it: it would count as not given, and what it should
+// have narrowed would be everything. A setting may be: it overrides its variable.
+func refuseEmpty(c *cobra.Command) error {
+	var faults []error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "string" && f.Value.String() == "" && f.Name != "note" {
+			faults = append(faults, fmt.Errorf("--%s: is given and empty; give it a value, or leave it out; nothing was done", f.Name))
+		}
+	})
+	if len(faults) > 0 {
+		return usageError{errors.Join(faults...)}
+	}
+	return nil
 }
 
 // group is a command that only has subcommands.
