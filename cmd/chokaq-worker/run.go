@@ -106,6 +106,7 @@ func (a *app) run(c *cobra.Command, check bool) (err error) {
 	if check {
 		return a.printHandlers(handlers)
 	}
+	outliveReaders()
 	if settings.AdminAddr != "" {
 		port, err := serveAdmin(settings.AdminAddr, settings.AdminPprof, worker, reports.registry, logger)
 		if err != nil {

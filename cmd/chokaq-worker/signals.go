@@ -80,3 +80,7 @@ func (s *signals) before(do func()) {
 	<-s.atOnce
 	s.atOnce <- do
 }
+
+// outliveReaders keeps a log or output that nobody reads any more from ending the process, as SIGPIPE does where it is not asked for: a worker must not die
+// of the tee behind it, least of all in the middle of its stop. It is for the rest of the process. Programs that it starts have SIGPIPE as usual.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
