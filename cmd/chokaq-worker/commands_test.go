@@ -105,6 +105,11 @@ func TestEveryFaultAtOnce(t *testing.T) {
 		"run", "--log-format", "xml", "--handler", "a=no-such-program", "--handler", "b=sh", "--handler", "b=sh", "--program-kill-after", "1m").
 		want(t, 2, "did you mean CHOKAQ_HEARTBEAT_INTERVAL?", "CHOKAQ_LOG_LEVEL", "CHOKAQ_HANDLERS (--handlers)", "CHOKAQ_LOG_FORMAT", "cannot be run",
 			`"b" has a handler already`, "CHOKAQ_PROGRAM_KILL_AFTER", "CHOKAQ_DSN (--dsn): is not set", "CHOKAQ_PREFETCH (--prefetch): must be 1 to 1000, and is 5000")
+	r := callWith(t, "", []string{"CHOKAQ_DSN=sqlserver://h?database=d"}, "run", "--handler", "a[timeout=x,retry=3,reject=0]=no-such-program", "--handler", " =sh 'x", "--handler", "a[concurrency=0]=sh").want(t, 2,
+		"option timeout: ", `no option "retry"`, "option reject: ", "the program cannot be run", "the job type is empty", "quote or backslash", "option concurrency: ", `job type "a" has a handler already`)
+	if n := strings.Count(r.stderr, "accepted: TYPE=PROGRAM"); n != 1 || strings.Count(r.stderr, "\n") != 10 {
+		t.Errorf("the accepted form is told %d times in\n%s", n, r.stderr)
+	}
 	callWith(t, "", []string{"CHOKAQ_DNS=x"}, "status").want(t, 2, "did you mean CHOKAQ_DSN?", "CHOKAQ_DSN (--dsn): is not set")
 }
 

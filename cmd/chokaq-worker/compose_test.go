@@ -97,10 +97,8 @@ func checkComposeWorker(t *testing.T, name string, run *cobra.Command, environme
 	settings, faults := loadWorker(environ, run.Flags())
 	for _, text := range settings.Programs {
 		// The program lies in the image and need not be here.
-		_, err := program.ParseSpec(strings.Replace(text, "=/usr/local/bin/chokaq-worker", "=sh", 1))
-		if err != nil {
-			faults = append(faults, err)
-		}
+		_, more := program.ParseSpec(strings.Replace(text, "=/usr/local/bin/chokaq-worker", "=sh", 1))
+		faults = append(faults, more...)
 	}
 	if len(settings.Programs) == 0 || len(faults) > 0 {
 		t.Errorf("%s: %v", name, faults)

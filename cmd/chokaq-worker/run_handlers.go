@@ -25,21 +25,26 @@ import (
 func (a *app) readHandlers(settings *config.Worker) ([]handlerfile.Handler, []error) {
 	var faults []error
 	var handlers []handlerfile.Handler
+	misread := false
 	from := make(map[string]string) // where the handler of a type is
 	for _, text := range settings.Programs {
-		spec, err := program.ParseSpec(text)
-		if err == nil && spec.JobType != jobtype.Any {
-			err = jobtype.CheckName(spec.JobType)
+		spec, more := program.ParseSpec(text)
+		misread = misread || len(more) > 0
+		if from[spec.JobType] != "" {
+			more = append(more, fmt.Errorf("job type %q has a handler already", spec.JobType))
 		}
-		if err == nil && from[spec.JobType] != "" {
-			err = fmt.Errorf("job type %q has a handler already", spec.JobType)
+		if spec.JobType != "" {
+			from[spec.JobType] = "CHOKAQ_HANDLER (--handler)"
 		}
-		if err != nil {
-			faults = append(faults, fmt.Errorf("CHOKAQ_HANDLER (--handler): %w", err))
-			continue
+		for _, fault := range more {
+			faults = append(faults, fmt.Errorf("CHOKAQ_HANDLER (--handler): %w", fault))
 		}
-		from[spec.JobType] = "CHOKAQ_HANDLER (--handler)"
-		handlers = append(handlers, handlerfile.Handler{JobType: spec.JobType, Settings: spec.Settings, Program: &spec})
+		if len(more) == 0 {
+			handlers = append(handlers, handlerfile.Handler{JobType: spec.JobType, Settings: spec.Settings, Program: &spec})
+		}
+	}
+	if misread {
+		faults = append(faults, fmt.Errorf("CHOKAQ_HANDLER (--handler): accepted: %s", program.Form))
 	}
 	if settings.HandlersFile != "" {
 		inFile, more := handlerfile.Read(settings.HandlersFile, a.lookup)

@@ -9,7 +9,7 @@ import (
 	"github.com/kballard/go-shellquote"
 )
 
-// Whatever follows --handler, it is a program or an error with the accepted form; and written out again, it means the same.
+// Whatever follows --handler, it is a program or faults that name it; and written out again, it means the same.
 func FuzzSpec(f *testing.F) {
 	for _, seed := range []string{
 		`send_email=sh -c 'a "b" c' d\ e`, "a[timeout=90s, safe-to-retry ,reject=65]=sh --x=y", "a = sh", "a[]=sh", `résumé.v2=sh '' "" x[y]=z`, "a=sh # no comment $HOME `x` *",
@@ -18,11 +18,13 @@ func FuzzSpec(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		spec, err := ParseSpec(text)
-		if err != nil {
-			if !strings.HasSuffix(err.Error(), "; accepted: "+Form) || !strings.HasPrefix(err.Error(), strconv.Quote(text)) {
-				t.Errorf("%v", err)
+		spec, faults := ParseSpec(text)
+		for _, fault := range faults {
+			if !strings.HasPrefix(fault.Error(), strconv.Quote(text)+": ") {
+				t.Errorf("%v", fault)
 			}
+		}
+		if len(faults) > 0 {
 			return
 		}
 		if spec.JobType == "" || len(spec.Args) == 0 || spec.Args[0] == "" || spec.Timeout < 0 || spec.RejectStatus < 0 || spec.RejectStatus > 255 {
@@ -33,8 +35,8 @@ func FuzzSpec(f *testing.F) {
 			options = append(options, "reject="+strconv.Itoa(spec.RejectStatus))
 		}
 		written := spec.JobType + "[" + strings.Join(options, ",") + "]=" + shellquote.Join(spec.Args...)
-		if again, err := ParseSpec(written); err != nil || !reflect.DeepEqual(again, spec) {
-			t.Errorf("%q is %+v; written as %q it is %+v, %v", text, spec, written, again, err)
+		if again, faults := ParseSpec(written); len(faults) > 0 || !reflect.DeepEqual(again, spec) {
+			t.Errorf("%q is %+v; written as %q it is %+v, %v", text, spec, written, again, faults)
 		}
 	})
 }

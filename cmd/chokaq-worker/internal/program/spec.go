@@ -25,53 +25,68 @@ type Spec struct {
 // Form is the accepted form of a spec.
 const Form = "TYPE=PROGRAM ARGUMENTS, or with options TYPE[timeout=1m,max-attempts=5,backoff=5s..1h,concurrency=2,safe-to-retry,reject=65]=PROGRAM ARGUMENTS; quoted as for a shell, though none runs; TYPE * is every type that has no other handler"
 
-// ParseSpec reads a spec and finds its program.
-func ParseSpec(text string) (Spec, error) {
-	fault := func(format string, args ...any) (Spec, error) {
-		return Spec{}, fmt.Errorf("%q: %s; accepted: %s", text, fmt.Sprintf(format, args...), Form)
+// ParseSpec reads a spec and finds its program. It returns every fault that it finds, each of which names the spec; JobType is set if it could be read.
+func ParseSpec(text string) (Spec, []error) {
+	spec := Spec{}
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("%q: %w", text, fmt.Errorf(format, args...)))
 	}
 	// The options may hold "=", so the first one after them is meant.
 	from := 0
 	if open := strings.Index(text, "["); open >= 0 && open < strings.Index(text+"=", "=") {
 		end := strings.Index(text, "]=")
 		if end < 0 {
-			return fault(`"[" has no "]="`)
+			fault(`"[" has no "]="`)
+			return spec, faults // where the rest begins is not known
 		}
 		from = end
 	}
 	at := strings.Index(text[from:], "=")
 	if at < 0 {
-		return fault(`there is no "="`)
+		fault(`there is no "="`)
+		return spec, faults
 	}
 	name, rest := text[:from+at], text[from+at+1:]
-	spec := Spec{}
 	options := ""
 	if open := strings.Index(name, "["); open >= 0 && strings.HasSuffix(name, "]") {
 		name, options = name[:open], name[open+1:len(name)-1]
 	}
 	spec.JobType = strings.TrimSpace(name)
 	if spec.JobType == "" {
-		return fault("the job type is empty")
+		fault("the job type is empty")
+	} else if spec.JobType != jobtype.Any {
+		if err := jobtype.CheckName(spec.JobType); err != nil {
+			fault("%w", err)
+		}
 	}
+	seen := make(map[string]bool)
 	for option := range strings.SplitSeq(options, ",") {
 		if option = strings.TrimSpace(option); option == "" {
 			continue
 		}
+		name, _, _ := strings.Cut(option, "=")
+		if seen[name] {
+			fault("option %s is given twice", name)
+			continue
+		}
+		seen[name] = true
 		if err := spec.option(option); err != nil {
-			return fault("%v", err)
+			fault("%w", err)
 		}
 	}
 	args, err := shellquote.Split(rest)
-	if err != nil {
-		return fault("a quote or backslash is not ended")
+	switch {
+	case err != nil:
+		fault("a quote or backslash is not ended")
+	case len(args) == 0:
+		fault("there is no program")
+	default:
+		if err := spec.SetArgs(args); err != nil {
+			fault("%w", err)
+		}
 	}
-	if len(args) == 0 {
-		return fault("there is no program")
-	}
-	if err := spec.SetArgs(args); err != nil {
-		return fault("%v", err)
-	}
-	return spec, nil
+	return spec, faults
 }
 
 // SetArgs sets program and arguments, and finds the program.
