@@ -3,7 +3,9 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 )
@@ -51,14 +53,26 @@ func (p *processor) outcome(job *heldJob, err, cause error, duration time.Durati
 	return outcome{job: job, failure: f, duration: duration}
 }
 
-// errorText is err.Error(), which may panic: a nil pointer in an error interface does.
+// maxErrorText bounds the text of an error, in bytes. The database keeps 4000 characters and marks the cut, which needs at most 3 bytes each: it still sees that there was more. Without a
+// bound, one handler's error of some hundred megabytes would keep every other outcome waiting in each call that is tried with it.
+const maxErrorText = 16 << 10
+
+// errorText is err.Error(), cut, which may panic: a nil pointer in an error interface does.
 func errorText(err error) (text string) {
 	defer func() {
 		if r := recover(); r != nil {
 			text = fmt.Sprintf("an error of type %T, whose Error method panics: %v", err, r)
 		}
 	}()
-	return err.Error()
+	text = err.Error()
+	if len(text) <= maxErrorText {
+		return text
+	}
+	end := maxErrorText
+	for end > maxErrorText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return strings.Clone(text[:end]) // not a part that keeps the whole
 }
 
 // wait is the handler's backoff, or the default one where that panics.

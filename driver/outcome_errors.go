@@ -61,12 +61,29 @@ func MarkSafeToRetry(err error) error {
 	return safeError{err}
 }
 
-func isRejected(err error) bool    { return errors.As(err, new(rejectError)) }
-func isSafeToRetry(err error) bool { return errors.As(err, new(safeError)) }
+// says finds a mark in a handler's error. The error's own Unwrap, As or Is may panic (those of a nil pointer do): such an error says nothing.
+func says[T error](err error) (mark T, ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return errors.AsType[T](err)
+}
+
+func isRejected(err error) bool {
+	_, ok := says[rejectError](err)
+	return ok
+}
+
+func isSafeToRetry(err error) bool {
+	_, ok := says[safeError](err)
+	return ok
+}
 
 // askedRetry is the wait that the error asks for.
 func askedRetry(err error, now time.Time) (time.Duration, bool) {
-	retry, ok := errors.AsType[retryError](err)
+	retry, ok := says[retryError](err)
 	if !ok {
 		return 0, false
 	}
