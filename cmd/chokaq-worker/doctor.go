@@ -22,8 +22,12 @@ func (a *app) doctorCommand() *cobra.Command {
 Agent's jobs, whether recovery runs, settings that contradict each other, workers that are gone or drain without an end, jobs that recovery does not take, stops that were cut short, queues that wait, job types that nobody knows, dead
 jobs, the grace period against how long handlers run, recurring jobs. It reads the settings of a worker from this environment (CHOKAQ_...), and changes nothing.
 
-Best with a login whose user is in chokaq_monitor and chokaq_worker; what it may not see it says. Exit status: 0 fine (also with notes), 6 warnings, 7 errors,
-5 when the database cannot be reached.`,
+It needs a login whose user is a member of chokaq_monitor; what it may not see it says. Exit status, the first that fits:
+  5  the database cannot be reached, or does not answer any more
+  7  errors
+  5  no errors, but this login may not make some check: whether all is well is not known (Agent's jobs may stay unseen: whether recovery runs is told without them)
+  6  warnings
+  0  fine, also with notes`,
 		Example: "  chokaq-worker doctor\n  chokaq-worker doctor --json | jq '.[] | select(.status != \"ok\")'",
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error { return interrupted(c.Context(), a.doctor(c)) }
@@ -64,7 +68,7 @@ func (a *app) doctor(c *cobra.Command) (err error) {
 		},
 	}
 	findings := []doctor.Finding{}
-	worst, reached := doctor.Examine(c.Context(), patient, func(f doctor.Finding) {
+	verdict := doctor.Examine(c.Context(), patient, func(f doctor.Finding) {
 		findings = append(findings, f)
 		if !a.json {
 			a.printFinding(f)
@@ -82,14 +86,22 @@ func (a *app) doctor(c *cobra.Command) (err error) {
 		for _, f := range findings {
 			counts[f.Severity]++
 		}
-		fmt.Fprintf(a.stdout, "\n%d ok, %d notes, %d unknown, %d warnings, %d errors\n", counts[doctor.OK], counts[doctor.Note], counts[doctor.Unknown], counts[doctor.Warning], counts[doctor.Error])
+		a.paragraph(fmt.Sprintf("\n%d ok, %s, %d unknown, %s, %s", counts[doctor.OK], counted(counts[doctor.Note], "note"), counts[doctor.Unknown],
+			counted(counts[doctor.Warning], "warning"), counted(counts[doctor.Error], "error")))
 	}
+	return judge(verdict)
+}
+
+// judge is the exit status of a verdict. That nothing bad was seen is no health where this login may not look.
+func judge(v doctor.Verdict) error {
 	switch {
-	case !reached:
+	case v.Unreached:
 		return silentError(statusDatabase)
-	case worst == doctor.Error:
+	case v.Worst == doctor.Error:
 		return silentError(statusFindings)
-	case worst == doctor.Warning:
+	case len(v.Unseen) > 0:
+		return databaseError{fmt.Errorf("whether all is well is not known: this login may not look at %s; make its user a member of chokaq_monitor, and run doctor again", strings.Join(v.Unseen, ", "))}
+	case v.Worst == doctor.Warning:
 		return silentError(statusWarnings)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/doctor"
 )
 
 // diagnosis is the worst status of each check.
@@ -118,6 +120,45 @@ func TestDoctorWithFewRights(t *testing.T) {
 	r := call(t, few, "doctor", "--json")
 	if got := diagnosis(t, r); got["rights"] != "ok" || got["agent"] != "unknown" || got["workers"] != "note" || r.status == 7 {
 		t.Errorf("a monitor: %d %s", r.status, r.stdout)
+	}
+}
+
+// That nothing bad was seen is no health: who may not look at the queue is told so by the exit status, too. Only Agent, which a monitor may not see, may stay unseen.
+func TestDoctorThatSeesNothing(t *testing.T) {
+	t.Parallel()
+	server, dsn := newQueue(t)
+	call(t, dsn, "agent-jobs", "install").want(t, 0)
+	call(t, dsn, "recover").want(t, 0)
+	exec1(t, dsn, "CREATE LOGIN part WITH PASSWORD = N'Work-1234'; CREATE USER part FOR LOGIN part; ALTER ROLE chokaq_producer ADD MEMBER part")
+	part := server.DSNFor("shop", "part", "Work-1234")
+	r := call(t, part, "doctor").want(t, 5, "0 errors", "not known: this login may not look at recovery, settings, workers", "chokaq_monitor")
+	if !strings.HasPrefix(r.stderr, "chokaq-worker: whether all is well is not known") || strings.Contains(r.stderr, "agent") {
+		t.Errorf("%s", r.stderr)
+	}
+	if r := call(t, part, "doctor", "--json").want(t, 5, `"exit_status":5`); diagnosis(t, r)["recovery"] != "unknown" {
+		t.Errorf("%s", r.stdout)
+	}
+	exec1(t, dsn, "ALTER ROLE chokaq_worker ADD MEMBER part")
+	call(t, part, "doctor").want(t, 5, "may not look at workers, held jobs")
+	exec1(t, dsn, "ALTER ROLE chokaq_monitor ADD MEMBER part")
+	if r := call(t, part, "doctor", "--json").want(t, 0); diagnosis(t, r)["agent"] != "unknown" || r.stderr != "" {
+		t.Errorf("a monitor: %s %s", r.stdout, r.stderr)
+	}
+	exec1(t, dsn, "EXEC chokaq.EnqueueJob @Queue = N'mail', @JobType = N'unheard of'")
+	call(t, part, "doctor").want(t, 6, "1 warning, 0 errors")
+}
+
+// What is bad goes before what is not known, and what is not known before what is only a warning.
+func TestJudge(t *testing.T) {
+	for status, verdict := range map[int]doctor.Verdict{
+		0: {Worst: doctor.Unknown}, 6: {Worst: doctor.Warning}, 7: {Worst: doctor.Error, Unseen: []string{"queues"}}, 5: {Worst: doctor.Warning, Unseen: []string{"queues"}},
+	} {
+		if got := statusOf(judge(verdict)); got != status {
+			t.Errorf("%+v: %d, want %d", verdict, got, status)
+		}
+	}
+	if got := statusOf(judge(doctor.Verdict{Worst: doctor.Error, Unreached: true})); got != 5 {
+		t.Errorf("unreached: %d", got)
 	}
 }
 

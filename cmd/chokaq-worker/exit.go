@@ -30,7 +30,7 @@ const statusHelp = `Exit statuses:
   2    wrong configuration, usage or argument; nothing was done
   3    run: something was left to recovery; the log names it
   4    the database schema does not fit this program; the message says what to run
-  5    the database cannot be reached, or refused the login or the right
+  5    the database cannot be reached, or refused the login or the right; doctor: so much that whether all is well is not known
   6    doctor: it has warnings
   7    doctor: it has found errors
   130  interrupted: a second signal to run, or a signal to a command that had not finished`

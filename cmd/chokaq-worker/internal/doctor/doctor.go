@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	mssql "github.com/microsoft/go-mssqldb"
@@ -64,56 +65,71 @@ type AgentJob struct {
 type check struct {
 	name string
 	look func(context.Context, *Patient) ([]Finding, error)
+	// spare: health can be told without it, by a login that has the roles which doctor needs and no more.
+	spare bool
 }
 
 // checks in the order in which they are told. What cannot work without an earlier one says so itself.
 var checks = []check{
-	{"connection", connection},
-	{"server", server},
-	{"schema", schema},
-	{"rights", rights},
-	{"database", database},
-	{"clock", clockDifference},
-	{"agent", agent},
-	{"recovery", recovery},
-	{"settings", settings},
-	{"workers", workers},
-	{"held jobs", heldJobs},
-	{"stops", stops},
-	{"queues", queues},
-	{"job types", jobTypes},
-	{"dead jobs", deadJobs},
-	{"grace period", gracePeriod},
-	{"recurring jobs", recurringJobs},
+	{name: "connection", look: connection},
+	{name: "server", look: server},
+	{name: "schema", look: schema},
+	{name: "rights", look: rights},
+	{name: "database", look: database},
+	{name: "clock", look: clockDifference},
+	{name: "agent", look: agent, spare: true}, // of what it is there for, the next check tells
+	{name: "recovery", look: recovery},
+	{name: "settings", look: settings},
+	{name: "workers", look: workers},
+	{name: "held jobs", look: heldJobs},
+	{name: "stops", look: stops},
+	{name: "queues", look: queues},
+	{name: "job types", look: jobTypes},
+	{name: "dead jobs", look: deadJobs},
+	{name: "grace period", look: gracePeriod},
+	{name: "recurring jobs", look: recurringJobs},
 }
 
-// Examine runs every check, each bounded in time; one that fails does not end the others. tell is called with each finding as it comes. reached is false when the
-// database could not be reached, or stopped answering meanwhile.
-func Examine(ctx context.Context, p *Patient, tell func(Finding)) (worst Severity, reached bool) {
+// Verdict is what all findings come to.
+type Verdict struct {
+	Worst Severity
+	// Unreached: the database could not be reached, or stopped answering meanwhile.
+	Unreached bool
+	// Unseen are the checks without which health cannot be told, and that this login may not make.
+	Unseen []string
+}
+
+// Examine runs every check, each bounded in time; one that fails does not end the others. tell is called with each finding as it comes.
+func Examine(ctx context.Context, p *Patient, tell func(Finding)) (v Verdict) {
 	for _, c := range checks {
 		found, err := examine(ctx, c, p)
 		if ctx.Err() != nil {
-			return worst, true
+			return v
 		}
 		for _, f := range found {
 			f.Check = c.name
-			worst = max(worst, f.Severity)
+			v.Worst = max(v.Worst, f.Severity)
+			if f.Severity == Unknown && !c.spare && !slices.Contains(v.Unseen, c.name) {
+				v.Unseen = append(v.Unseen, c.name)
+			}
 			tell(f)
 		}
 		switch {
-		case c.name == "connection" && worst == Error: // nothing else can be looked at
-			return worst, false
-		case c.name == "schema" && worst == Error && errors.Is(err, errNoQueue): // there is nothing else to look at
-			return worst, true
+		case c.name == "connection" && v.Worst == Error: // nothing else can be looked at
+			v.Unreached = true
+			return v
+		case c.name == "schema" && v.Worst == Error && errors.Is(err, errNoQueue): // there is nothing else to look at
+			return v
 		case driver.IsTransient(err):
 			_, err := within(ctx, p, func(ctx context.Context) ([]Finding, error) { return nil, p.DB.PingContext(ctx) })
 			if err != nil && ctx.Err() == nil {
 				tell(Finding{c.name, Error, "the database does not answer any more: " + err.Error(), "the server was up a moment ago: look at it, and run doctor again"})
-				return Error, false
+				v.Worst, v.Unreached = Error, true
+				return v
 			}
 		}
 	}
-	return worst, true
+	return v
 }
 
 // checkTimeout bounds a check.
