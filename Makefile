@@ -7,7 +7,7 @@ COMPOSE  = docker compose -f docker-compose.mssql.yml
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos protocol contention lint build bench up down test-mssql
+.PHONY: help demo test chaos protocol contention lint grammar build bench up down test-mssql
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,10 @@ lint: ## Check format, vet and staticcheck
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	tool=$$($(GO) tool -n staticcheck) && cd deploy && $(GO) vet ./... && $$tool ./...
+
+grammar: ## Parse all T-SQL, that of the documents too, with the public ANTLR grammar (needs Node.js and npm; some minutes)
+	cd integration/grammar && npm ci --silent --no-audit --no-fund --ignore-scripts
+	node integration/grammar/check.cjs $$(git ls-files '*.sql' '*.md')
 
 build: ## Build bin/chokaq-worker, a static binary
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/chokaq-worker ./cmd/chokaq-worker

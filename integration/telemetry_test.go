@@ -112,12 +112,13 @@ func TestTelemetry(t *testing.T) {
 	go func() { result <- worker.Run(run) }()
 
 	labels := "{job_type=t,queue=q"
-	eventually(t, "three jobs have ended, and the depth of the queue is known", func() bool {
-		got := collected(t, reader)
-		return got["chokaq.jobs.completed"+labels+"}"] == 1 && got["chokaq.jobs.dead"+labels+",reason=Rejected}"] == 1 && got["chokaq.jobs.retried"+labels+"}"] == 1 &&
+	var got map[string]float64
+	eventually(t, "three jobs have ended, and what the database says of queues and recovery is known", func() bool {
+		got = collected(t, reader)
+		_, recovery := got["chokaq.recovery.late{}"] // what is older than four heartbeats is not reported
+		return recovery && got["chokaq.jobs.completed"+labels+"}"] == 1 && got["chokaq.jobs.dead"+labels+",reason=Rejected}"] == 1 && got["chokaq.jobs.retried"+labels+"}"] == 1 &&
 			got["chokaq.handlers.running{}"] == 1 && got["chokaq.queue.jobs{queue=q,state=dead}"] == 1 && got["chokaq.queue.jobs{queue=q,state=scheduled}"] == 1 && got["chokaq.queue.jobs{queue=q,state=processing}"] == 1
 	})
-	got := collected(t, reader)
 	for name, want := range map[string]float64{
 		"chokaq.jobs.enqueued" + labels + "}": 4, "chokaq.jobs.claimed" + labels + "}": 4, "chokaq.jobs.started" + labels + "}": 4, "chokaq.pickup.latency" + labels + "}": 4,
 		"chokaq.handler.duration{job_type=t,outcome=completed,queue=q}": 1, "chokaq.handler.duration{job_type=t,outcome=dead,queue=q}": 1, "chokaq.handler.duration{job_type=t,outcome=retried,queue=q}": 1,

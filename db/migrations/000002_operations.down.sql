@@ -33,6 +33,7 @@ DROP INDEX IF EXISTS IX_Jobs_Pending ON chokaq.Jobs;
 CREATE NONCLUSTERED INDEX IX_Jobs_Pending ON chokaq.Jobs (Queue, Priority DESC, DueAt, JobId)
     WHERE State = 0 WITH (ALLOW_PAGE_LOCKS = OFF);
 
-ALTER TABLE chokaq.Workers DROP COLUMN IF EXISTS JobTypes, HandlersWanted;
+IF COL_LENGTH(N'chokaq.Workers', N'JobTypes') IS NOT NULL
+    ALTER TABLE chokaq.Workers DROP COLUMN JobTypes, HandlersWanted;
 
 COMMIT TRANSACTION;
