@@ -90,6 +90,7 @@ var errorNumbers = []struct {
 	{51017, "this edition has no SQL Server Agent"},
 	{51018, "the script must run in the queue's database"},
 	{51019, "there is no such recurring job"},
+	{51020, "a procedure of msdb has refused to change an Agent job (the scripts in agent-jobs/); the error before it says why"},
 }
 
 var thrown = regexp.MustCompile(`THROW (5\d{4}),`)

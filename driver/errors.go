@@ -59,6 +59,7 @@ const (
 	NumberNoAgent            = 51017 // this edition has no SQL Server Agent
 	NumberNotInstalled       = 51018 // the script must run in the queue's database
 	NumberNoRecurringJob     = 51019 // there is no such recurring job
+	NumberAgentRefused       = 51020 // a procedure of msdb refused to change an Agent job; the error before it says why
 )
 
 // ProcedureError is an error from a call of a ChokaQ procedure. It matches

@@ -1,6 +1,7 @@
 /*
 ChokaQ: SQL Server Agent jobs for recovery. Run it in the queue's database, as a member of sysadmin (or of
 SQLAgentOperatorRole in msdb, with an owner that you may assign). Running it again updates the jobs in place: their ids and their history stay.
+What a procedure of msdb refuses ends it (51020), with the jobs as they were.
 
   ChokaQ reset fetched jobs (<database>)    EXEC chokaq.ResetFetchedJobs   every 15 seconds
   ChokaQ rescue zombie jobs (<database>)    EXEC chokaq.RescueZombieJobs   every 15 seconds
@@ -70,12 +71,15 @@ DECLARE @QuitOnSecondary nvarchar(1000) = CONCAT(
     N' THROW 51015, N''This server holds a secondary replica of the database: nothing to do here.'', 1;');
 
 DECLARE @Place int = 0, @JobName sysname, @Description nvarchar(512), @Command nvarchar(400), @ScheduleName sysname, @SubdayType int,
-        @SubdayInterval int, @RetryAttempts int, @RetryInterval int, @JobId uniqueidentifier, @ScheduleId int;
+        @SubdayInterval int, @RetryAttempts int, @RetryInterval int, @JobId uniqueidentifier, @ScheduleId int, @Failed int = 0;
 
 BEGIN TRANSACTION;
 
 IF NOT EXISTS (SELECT 1 FROM msdb.dbo.syscategories AS c WHERE c.name = N'ChokaQ' AND c.category_class = 1)
-    EXEC msdb.dbo.sp_add_category @class = 'JOB', @type = 'LOCAL', @name = N'ChokaQ';
+    EXEC @Failed = msdb.dbo.sp_add_category @class = 'JOB', @type = 'LOCAL', @name = N'ChokaQ';
+/* The procedures of msdb say what is wrong by RAISERROR and return 1, and XACT_ABORT does not see that. */
+IF @Failed <> 0
+    THROW 51020, N'A procedure of msdb has refused to install an Agent job of ChokaQ: the error before this one says why. Run this script as a member of sysadmin. Nothing was changed.', 1;
 
 WHILE 1 = 1
 BEGIN
@@ -89,30 +93,38 @@ BEGIN
     SET @JobId = (SELECT j.job_id FROM msdb.dbo.sysjobs AS j WHERE j.name = @JobName);
 
     IF @JobId IS NULL
-        EXEC msdb.dbo.sp_add_job @job_name = @JobName, @enabled = 1, @description = @Description, @category_name = N'ChokaQ',
+        EXEC @Failed = msdb.dbo.sp_add_job @job_name = @JobName, @enabled = 1, @description = @Description, @category_name = N'ChokaQ',
              @owner_login_name = @Owner, @notify_level_eventlog = 2, @job_id = @JobId OUTPUT;
     ELSE
-        EXEC msdb.dbo.sp_update_job @job_id = @JobId, @enabled = 1, @description = @Description, @category_name = N'ChokaQ',
+        EXEC @Failed = msdb.dbo.sp_update_job @job_id = @JobId, @enabled = 1, @description = @Description, @category_name = N'ChokaQ',
              @owner_login_name = @Owner, @notify_level_eventlog = 2;
+    IF @Failed <> 0
+        THROW 51020, N'A procedure of msdb has refused to install an Agent job of ChokaQ: the error before this one says why. Run this script as a member of sysadmin. Nothing was changed.', 1;
 
     /* on_fail_action 1: quit with success. on_success_action 3: go to the next step. */
     IF NOT EXISTS (SELECT 1 FROM msdb.dbo.sysjobsteps AS s WHERE s.job_id = @JobId AND s.step_id = 1)
-        EXEC msdb.dbo.sp_add_jobstep @job_id = @JobId, @step_id = 1, @step_name = N'Quit on a secondary replica', @subsystem = N'TSQL',
+        EXEC @Failed = msdb.dbo.sp_add_jobstep @job_id = @JobId, @step_id = 1, @step_name = N'Quit on a secondary replica', @subsystem = N'TSQL',
              @database_name = N'master', @command = @QuitOnSecondary, @on_success_action = 3, @on_fail_action = 1;
     ELSE
-        EXEC msdb.dbo.sp_update_jobstep @job_id = @JobId, @step_id = 1, @step_name = N'Quit on a secondary replica', @subsystem = N'TSQL',
+        EXEC @Failed = msdb.dbo.sp_update_jobstep @job_id = @JobId, @step_id = 1, @step_name = N'Quit on a secondary replica', @subsystem = N'TSQL',
              @database_name = N'master', @command = @QuitOnSecondary, @on_success_action = 3, @on_fail_action = 1;
+    IF @Failed <> 0
+        THROW 51020, N'A procedure of msdb has refused to install an Agent job of ChokaQ: the error before this one says why. Run this script as a member of sysadmin. Nothing was changed.', 1;
 
     IF NOT EXISTS (SELECT 1 FROM msdb.dbo.sysjobsteps AS s WHERE s.job_id = @JobId AND s.step_id = 2)
-        EXEC msdb.dbo.sp_add_jobstep @job_id = @JobId, @step_id = 2, @step_name = N'Run the procedure', @subsystem = N'TSQL',
+        EXEC @Failed = msdb.dbo.sp_add_jobstep @job_id = @JobId, @step_id = 2, @step_name = N'Run the procedure', @subsystem = N'TSQL',
              @database_name = @Database, @command = @Command, @on_success_action = 1, @on_fail_action = 2,
              @retry_attempts = @RetryAttempts, @retry_interval = @RetryInterval;
     ELSE
-        EXEC msdb.dbo.sp_update_jobstep @job_id = @JobId, @step_id = 2, @step_name = N'Run the procedure', @subsystem = N'TSQL',
+        EXEC @Failed = msdb.dbo.sp_update_jobstep @job_id = @JobId, @step_id = 2, @step_name = N'Run the procedure', @subsystem = N'TSQL',
              @database_name = @Database, @command = @Command, @on_success_action = 1, @on_fail_action = 2,
              @retry_attempts = @RetryAttempts, @retry_interval = @RetryInterval;
+    IF @Failed <> 0
+        THROW 51020, N'A procedure of msdb has refused to install an Agent job of ChokaQ: the error before this one says why. Run this script as a member of sysadmin. Nothing was changed.', 1;
 
-    EXEC msdb.dbo.sp_update_job @job_id = @JobId, @start_step_id = 1;
+    EXEC @Failed = msdb.dbo.sp_update_job @job_id = @JobId, @start_step_id = 1;
+    IF @Failed <> 0
+        THROW 51020, N'A procedure of msdb has refused to install an Agent job of ChokaQ: the error before this one says why. Run this script as a member of sysadmin. Nothing was changed.', 1;
 
     SET @ScheduleId = (SELECT MIN(s.schedule_id)
                        FROM msdb.dbo.sysschedules AS s
@@ -120,14 +132,18 @@ BEGIN
                        WHERE js.job_id = @JobId AND s.name = @ScheduleName);
 
     IF @ScheduleId IS NULL
-        EXEC msdb.dbo.sp_add_jobschedule @job_id = @JobId, @name = @ScheduleName, @enabled = 1, @freq_type = 4, @freq_interval = 1,
+        EXEC @Failed = msdb.dbo.sp_add_jobschedule @job_id = @JobId, @name = @ScheduleName, @enabled = 1, @freq_type = 4, @freq_interval = 1,
              @freq_subday_type = @SubdayType, @freq_subday_interval = @SubdayInterval;
     ELSE
-        EXEC msdb.dbo.sp_update_schedule @schedule_id = @ScheduleId, @enabled = 1, @freq_type = 4, @freq_interval = 1,
+        EXEC @Failed = msdb.dbo.sp_update_schedule @schedule_id = @ScheduleId, @enabled = 1, @freq_type = 4, @freq_interval = 1,
              @freq_subday_type = @SubdayType, @freq_subday_interval = @SubdayInterval;
+    IF @Failed <> 0
+        THROW 51020, N'A procedure of msdb has refused to install an Agent job of ChokaQ: the error before this one says why. Run this script as a member of sysadmin. Nothing was changed.', 1;
 
     IF NOT EXISTS (SELECT 1 FROM msdb.dbo.sysjobservers AS v WHERE v.job_id = @JobId)
-        EXEC msdb.dbo.sp_add_jobserver @job_id = @JobId, @server_name = N'(local)';
+        EXEC @Failed = msdb.dbo.sp_add_jobserver @job_id = @JobId, @server_name = N'(local)';
+    IF @Failed <> 0
+        THROW 51020, N'A procedure of msdb has refused to install an Agent job of ChokaQ: the error before this one says why. Run this script as a member of sysadmin. Nothing was changed.', 1;
 
     PRINT CONCAT(N'Agent job "', @JobName, N'" is installed: every ', @SubdayInterval, CASE @SubdayType WHEN 2 THEN N' seconds.' ELSE N' minutes.' END);
 END;
