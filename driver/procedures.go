@@ -13,6 +13,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 
 	"github.com/chokaq/chokaq/internal/clock"
+	"github.com/chokaq/chokaq/internal/reply"
 )
 
 // maxBatch is the number of elements that a procedure takes in one call.
@@ -87,36 +88,21 @@ type procedures struct {
 	calls   atomic.Int64
 }
 
-// bounded runs call and returns when it does, or shortly after ctx has ended: go-mssqldb tells the server about the
-// end and waits for its confirmation, for which a network that swallows everything lets it wait too long.
+// bounded makes a call, and gives it up shortly after ctx has ended; at once where a stop has no time left to wait.
 func bounded[T any](ctx context.Context, c clock.Clock, call func(context.Context) (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
+	value, err := reply.Await(ctx, c, graceOf, call)
+	if errors.Is(err, reply.ErrNone) {
+		err = fmt.Errorf("%w (%w)", errCallTimeout, context.Cause(ctx))
 	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := call(ctx)
-		done <- result{value, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
+	return value, err
+}
+
+func graceOf(cause error) time.Duration {
+	switch cause {
+	case errReleaseTimeout, errFlushTimeout, errStopped:
+		return 0
 	}
-	if cause := context.Cause(ctx); cause == errReleaseTimeout || cause == errFlushTimeout || cause == errStopped {
-		var zero T
-		return zero, fmt.Errorf("%w (%w)", errCallTimeout, cause) // the stop has no time left to wait
-	}
-	timer := c.NewTimer(250 * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-timer.C():
-		var zero T
-		return zero, fmt.Errorf("%w (%w)", errCallTimeout, context.Cause(ctx))
-	}
+	return reply.Grace(cause)
 }
 
 // query calls a procedure and scans every row of its first result set. It reads to the very end, since an

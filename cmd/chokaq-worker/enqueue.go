@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chokaq/chokaq/driver"
+	"github.com/chokaq/chokaq/internal/clock"
+	"github.com/chokaq/chokaq/internal/reply"
 )
 
 // enqueueFlags describe one job.
@@ -168,7 +170,7 @@ func (f enqueueFlags) payloadText(stdin io.Reader) (string, error) {
 }
 
 func (a *app) enqueueOne(ctx context.Context, client *driver.Client, job driver.NewJob) error {
-	enqueued, err := answered(ctx, func(ctx context.Context) (driver.Enqueued, error) { return client.Enqueue(ctx, job) })
+	enqueued, err := reply.Await(ctx, clock.Real(), reply.Grace, func(ctx context.Context) (driver.Enqueued, error) { return client.Enqueue(ctx, job) })
 	if err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("%w; it is not known whether the job was enqueued (with --idempotency-key it can be tried again without harm)", errInterrupted)

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chokaq/chokaq/driver"
+	"github.com/chokaq/chokaq/internal/clock"
+	"github.com/chokaq/chokaq/internal/reply"
 )
 
 const (
@@ -179,7 +181,7 @@ func (e *fileEnqueuer) send(ctx context.Context, batch []driver.NewJob, last int
 		}
 	})
 	defer stop()
-	answers, err := answered(within, func(ctx context.Context) ([]driver.Enqueued, error) { return e.client.EnqueueMany(ctx, batch) })
+	answers, err := reply.Await(within, clock.Real(), reply.Grace, func(ctx context.Context) ([]driver.Enqueued, error) { return e.client.EnqueueMany(ctx, batch) })
 	if err != nil {
 		doubt := "Nothing of this batch was enqueued"
 		if driver.IsTransient(err) || within.Err() != nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chokaq/chokaq/cmd/chokaq-worker/internal/config"
+	"github.com/chokaq/chokaq/internal/clock"
+	"github.com/chokaq/chokaq/internal/reply"
 )
 
 const (
@@ -86,33 +88,6 @@ func bounded(ctx context.Context, d time.Duration) (context.Context, context.Can
 	return context.WithTimeout(ctx, d)
 }
 
-// answered makes a call, and gives it up shortly after ctx has ended: a server that does not answer does not confirm the end either.
-func answered[T any](ctx context.Context, call func(context.Context) (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := call(ctx)
-		done <- result{value, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-	}
-	timer := time.NewTimer(obeyWithin / 2)
-	defer timer.Stop()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-timer.C:
-		var none T
-		return none, fmt.Errorf("no answer came: %w", ctx.Err())
-	}
-}
-
 // obeySignals makes every command obey, but those that stop in order of their own.
 func (a *app) obeySignals(c *cobra.Command) {
 	switch c.Name() {
@@ -138,21 +113,11 @@ func (a *app) obey(c *cobra.Command, within time.Duration) {
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx := c.Context()
-		done := make(chan error, 1)
-		go func() { done <- run(c, args) }()
-		select {
-		case err := <-done:
-			return err
-		case <-ctx.Done():
-		}
-		timer := time.NewTimer(within)
-		defer timer.Stop()
-		select {
-		case err := <-done:
-			return err
-		case <-timer.C:
+		returned, err := reply.Await(ctx, clock.Real(), func(error) time.Duration { return within }, func(context.Context) (bool, error) { return true, run(c, args) })
+		if !returned {
 			return interrupted(ctx, context.Canceled)
 		}
+		return err
 	}
 }
 

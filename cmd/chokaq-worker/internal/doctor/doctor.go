@@ -12,6 +12,8 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 
 	"github.com/chokaq/chokaq/driver"
+	"github.com/chokaq/chokaq/internal/clock"
+	"github.com/chokaq/chokaq/internal/reply"
 )
 
 // Severity of a finding, in rising order.
@@ -135,35 +137,14 @@ func Examine(ctx context.Context, p *Patient, tell func(Finding)) (v Verdict) {
 // checkTimeout bounds a check.
 const checkTimeout = 15 * time.Second
 
-// within runs a look, and gives it up shortly after its time: go-mssqldb waits for the server to confirm an end, which one that does not answer does not.
+// within runs a look, and gives it up shortly after its time.
 func within(ctx context.Context, p *Patient, look func(context.Context) ([]Finding, error)) ([]Finding, error) {
 	if p.Patience > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, min(checkTimeout, p.Patience))
 		defer cancel()
 	}
-	type result struct {
-		found []Finding
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		found, err := look(ctx)
-		done <- result{found, err}
-	}()
-	select {
-	case r := <-done:
-		return r.found, r.err
-	case <-ctx.Done():
-	}
-	timer := time.NewTimer(250 * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case r := <-done:
-		return r.found, r.err
-	case <-timer.C:
-		return nil, fmt.Errorf("no answer came: %w", ctx.Err())
-	}
+	return reply.Await(ctx, clock.Real(), reply.Grace, look)
 }
 
 // examine makes a finding of a check's error, which it returns, too.
