@@ -28,6 +28,8 @@ const (
 	maxError = 2 << 10
 	// maxDrained is how much of a body is read so that its connection can be used again.
 	maxDrained = 64 << 10
+	// bodyTime bounds how long a body is read: the status has decided, and a server that holds its answer open, or sends it drop by drop, does not hold the job.
+	bodyTime = 2 * time.Second
 	// maxRetryAfter bounds what a server may ask for.
 	maxRetryAfter = 24 * time.Hour
 )
@@ -61,7 +63,9 @@ type Runner struct {
 // Run is the handler: nil when the status is 2xx.
 func (r *Runner) Run(ctx context.Context, job driver.JobInfo) error {
 	var connected atomic.Bool
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	answering, stop := context.WithCancel(ctx)
+	defer stop()
+	traced := httptrace.WithClientTrace(answering, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	request, err := http.NewRequestWithContext(traced, http.MethodPost, r.url.String(), bytes.NewReader(job.Payload))
 	if err != nil { // ParseURL has accepted it
 		return driver.Reject(fmt.Errorf("POST %s: the request cannot be made", r.Name()))
@@ -84,6 +88,7 @@ func (r *Runner) Run(ctx context.Context, job driver.JobInfo) error {
 		return r.failure(ctx, err, connected.Load())
 	}
 	defer response.Body.Close()
+	defer time.AfterFunc(bodyTime, stop).Stop()
 	if response.StatusCode >= 200 && response.StatusCode < 300 {
 		_, _ = io.CopyN(io.Discard, response.Body, maxDrained) // the job is done, whatever becomes of the rest
 		return nil

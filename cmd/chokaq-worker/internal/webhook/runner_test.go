@@ -378,3 +378,28 @@ func TestHeadersTwice(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The status decides: a server that then holds its answer open holds neither the job nor the handler's slot, also where the type has no timeout.
+func TestAnswersWithoutAnEnd(t *testing.T) {
+	for status, wanted := range map[int]string{http.StatusOK: "", http.StatusInternalServerError: "status 500 Internal Server Error: begins"} {
+		release := make(chan struct{})
+		server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "begins")
+			w.(http.Flusher).Flush()
+			<-release
+		})
+		t.Cleanup(func() { close(release) }) // before the server's, which waits for the handler
+		ended := make(chan error, 1)
+		r := newRunner(t, server.URL, nil)
+		go func() { ended <- r.Run(t.Context(), job) }()
+		select {
+		case err := <-ended:
+			if wanted == "" && err != nil || wanted != "" && (err == nil || !strings.HasSuffix(err.Error(), wanted)) {
+				t.Errorf("%d: %v", status, err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%d: the handler waits for the end of the answer", status)
+		}
+	}
+}
