@@ -226,7 +226,10 @@ func (a *app) printHistory(to io.Writer, history []record) error {
 // printEvent prints a line, and below it details that are not empty, indented.
 func (a *app) printEvent(to io.Writer, head string, details ...string) error {
 	const indent = "    "
-	lines := wrapLines(head, a.widthOf(to))
+	lines := wrapLines(head, a.widthOf(to)-len(indent))
+	for i := range lines[1:] {
+		lines[i+1] = indent + lines[i+1]
+	}
 	for _, detail := range details {
 		if detail == "" {
 			continue

@@ -40,6 +40,7 @@ func (a *app) printTable(to io.Writer, headings []string, rows [][]string, flexi
 		style.Color.Header = text.Colors{text.Bold}
 	}
 	t.SetStyle(style)
+	t.SuppressTrailingSpaces()
 	t.AppendHeader(cells(headings))
 	for _, row := range rows {
 		t.AppendRow(cells(row))

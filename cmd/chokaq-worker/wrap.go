@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/rivo/uniseg"
@@ -65,6 +66,10 @@ func segments(s string) (all []string) {
 		var segment string
 		segment, s, _, state = uniseg.FirstLineSegmentInString(s, state)
 		all = append(all, segment)
+	}
+	if len(all) > 1 && !strings.ContainsFunc(all[0], func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+		all[1] = all[0] + all[1] // the first slash of a path does not stand alone
+		all = all[1:]
 	}
 	return all
 }

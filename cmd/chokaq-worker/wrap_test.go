@@ -24,6 +24,7 @@ func TestWrap(t *testing.T) {
 		{"chokaq-worker stops --outcome gone", 15, "chokaq-worker|stops --outcome|gone"}, // what is typed is not broken
 		{"see https://example.com/a/long/path/of/it", 24, "see https://example.com/|a/long/path/of/it"},
 		{"x" + strings.Repeat("0", 12), 5, "x0000|00000|000"},
+		{"program /usr/bin/sh ends", 10, "program|/usr/bin/|sh ends"},
 		{"日本語の文章", 7, "日本語|の文章"},
 		{"日本", 1, "日|本"}, // wider than there is room for
 		{"a👩‍👩‍👧b", 2, "a|👩‍👩‍👧|b"},

@@ -96,7 +96,7 @@ func queues(ctx context.Context, p *Patient) ([]Finding, error) {
 		found = append(found, Finding{Severity: Warning, Found: "jobs wait for long: " + names(old), Do: "more workers or handlers, or see the next check: nobody may know their types"})
 	}
 	if len(found) == 0 {
-		return one(OK, fmt.Sprintf("%d have jobs or switches; none is paused with work, none waits for more than 15 minutes", len(all)), ""), nil
+		return one(OK, fmt.Sprintf("%d with jobs or switches; none is paused with work, none waits for more than 15 minutes", len(all)), ""), nil
 	}
 	return found, nil
 }
