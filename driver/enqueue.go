@@ -63,8 +63,7 @@ func (c *Client) EnqueueMany(ctx context.Context, jobs []NewJob) (_ []Enqueued, 
 			c.metrics.enqueuedAll(elements, enqueued)
 			return enqueued, nil
 		}
-		again := surelyNotCommitted(err) || repeatable && IsTransient(err)
-		if !again || attempt == enqueueAttempts || ctx.Err() != nil {
+		if !mayEnqueueAgain(err, repeatable) || attempt == enqueueAttempts || ctx.Err() != nil {
 			return nil, err
 		}
 		if c.clock.Sleep(ctx, wait.NextBackOff()) != nil {

@@ -107,3 +107,9 @@ func surelyNotCommitted(err error) bool {
 	}
 	return false
 }
+
+// mayEnqueueAgain reports whether an enqueue that has failed is tried again: only what may go away by itself (a wrong password does not, and
+// five of them lock the login), and only if it cannot insert twice. keyed: every job has an idempotency key.
+func mayEnqueueAgain(err error, keyed bool) bool {
+	return IsTransient(err) && (keyed || surelyNotCommitted(err))
+}

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"io"
 	"testing"
 
 	mssql "github.com/microsoft/go-mssqldb"
@@ -30,6 +31,29 @@ func TestLoginsDuringARestartAreTransient(t *testing.T) {
 		err := procedureError("chokaq.ClaimJobs", fmt.Errorf("connecting: %w", c.err))
 		if got := IsTransient(err); got != c.want || sqlNumber(err) != c.is {
 			t.Errorf("%s: transient %v, number %d", c.what, got, sqlNumber(err))
+		}
+	}
+}
+
+func TestWhatIsEnqueuedAgain(t *testing.T) {
+	withDatabase := mssql.Error{Number: 18456, State: 1, All: []mssql.Error{{Number: 4060}, {Number: 18456, State: 1}}}
+	for _, c := range []struct {
+		what           string
+		err            error
+		keyed, unkeyed bool
+	}{
+		{"a deadlock", mssql.Error{Number: 1205}, true, true},
+		{"throttling", mssql.Error{Number: 40501}, true, true},
+		{"a key that is locked", mssql.Error{Number: NumberKeyLocked}, true, true},
+		{"a database that is being recovered", withDatabase, true, true},
+		{"a wrong password", mssql.Error{Number: 18456, State: 1}, false, false},
+		{"a refused parameter", mssql.Error{Number: NumberInvalidElement}, false, false},
+		{"a broken connection", io.ErrUnexpectedEOF, true, false},
+		{"a session that was killed", mssql.Error{Number: 596}, true, false},
+	} {
+		err := procedureError("chokaq.EnqueueJobs", c.err)
+		if keyed, unkeyed := mayEnqueueAgain(err, true), mayEnqueueAgain(err, false); keyed != c.keyed || unkeyed != c.unkeyed {
+			t.Errorf("%s: with keys %t, without %t", c.what, keyed, unkeyed)
 		}
 	}
 }
