@@ -61,13 +61,13 @@ func (h *heartbeater) apply(chunk []claim, answers []answer, sentAt time.Duratio
 		switch answers[i].Result {
 		case "CancelRequested":
 			h.w.owned.renew(c, sentAt)
-			if job := h.w.owned.cancel(c, ErrCancelRequested); job != nil {
-				h.w.log.Info("cancellation of a running job was requested", event("job.cancel_requested"), jobFields(job.info))
+			if job, ok := h.w.owned.cancel(c, ErrCancelRequested); ok {
+				h.w.log.Info("cancellation of a running job was requested", event("job.cancel_requested"), jobFields(job))
 			}
 		default:
-			if job := h.w.owned.cancel(c, ErrOwnershipLost); job != nil {
+			if job, ok := h.w.owned.cancel(c, ErrOwnershipLost); ok {
 				h.w.countLost(job)
-				h.w.log.Warn("a job no longer belongs to this worker", event("job.lost"), jobFields(job.info), zap.String("job_state", answers[i].State))
+				h.w.log.Warn("a job no longer belongs to this worker", event("job.lost"), jobFields(job), zap.String("job_state", answers[i].State))
 			}
 		}
 	}
@@ -89,12 +89,12 @@ func (h *heartbeater) watch(ctx context.Context) {
 		for _, job := range h.w.owned.distrust(h.w.clock.Monotonic() - trust) {
 			h.w.countLost(job)
 			h.w.log.Warn("no heartbeat could be stored for too long: the handler is canceled before the database may call its job a zombie",
-				event("job.ownership_expired"), jobFields(job.info), zap.Duration("trust", trust))
+				event("job.ownership_expired"), jobFields(job), zap.Duration("trust", trust))
 		}
 	}
 }
 
-func (w *Worker) countLost(job *heldJob) {
+func (w *Worker) countLost(job JobInfo) {
 	w.stats.lost.Add(1)
-	w.client.metrics.count(w.client.metrics.lost, job.info)
+	w.client.metrics.count(w.client.metrics.lost, job)
 }

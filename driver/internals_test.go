@@ -220,7 +220,7 @@ func TestWhatIsBeingReleasedIsNotLost(t *testing.T) {
 	if n := o.release(); n != 1 || len(o.claims()) != 0 {
 		t.Errorf("%d are being released; renewed are %v", n, o.claims())
 	}
-	if job := o.cancel(claim{1, token}, ErrOwnershipLost); job != nil {
+	if _, ok := o.cancel(claim{1, token}, ErrOwnershipLost); ok {
 		t.Error("it counts as lost")
 	}
 	o.forget(1)

@@ -19,7 +19,7 @@ const (
 	finished                // its handler has returned; the outcome is not stored yet
 )
 
-// heldJob is a job that this worker holds a claim on. Its fields below info are guarded by ownership.mu.
+// heldJob is a job that this worker holds a claim on. Its fields below claimedAt are guarded by ownership.mu, and so is info.Attempt until the handler's goroutine has begun, which reads it without.
 type heldJob struct {
 	claim
 	info    JobInfo
@@ -71,7 +71,7 @@ func (o *ownership) run(job *heldJob, attempt int, renewedAt time.Duration, canc
 	job.phase = running
 	job.renewedAt = max(job.renewedAt, renewedAt)
 	job.cancel = cancel
-	if o.jobs[job.JobID] != job { // claimed again meanwhile, so this claim is gone
+	if o.jobs[job.JobID] != job || job.lost { // claimed again meanwhile, or a heartbeat was told so while the answer was on its way: this claim is gone
 		job.lose(ErrOwnershipLost)
 	}
 }
@@ -144,31 +144,31 @@ func (o *ownership) renew(c claim, sentAt time.Duration) {
 	}
 }
 
-// cancel cancels the handler of a claim, if it still runs, and returns the job.
-func (o *ownership) cancel(c claim, cause error) *heldJob {
+// cancel cancels the handler of a claim, if it still runs, and tells which job that is.
+func (o *ownership) cancel(c claim, cause error) (info JobInfo, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	job := o.jobs[c.JobID]
 	if job == nil || job.Token != c.Token || job.phase == finished || job.phase == releasing {
-		return nil
+		return JobInfo{}, false
 	}
 	if cause == ErrOwnershipLost {
 		job.lose(cause)
 	} else if job.cancel != nil {
 		job.cancel(cause)
 	}
-	return job
+	return job.info, true
 }
 
-// distrust cancels the handlers of jobs whose heartbeat was last surely stored before the moment given, and returns the jobs.
-func (o *ownership) distrust(before time.Duration) []*heldJob {
+// distrust cancels the handlers of jobs whose heartbeat was last surely stored before the moment given, and tells which jobs these are.
+func (o *ownership) distrust(before time.Duration) []JobInfo {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var all []*heldJob
+	var all []JobInfo
 	for _, job := range o.jobs {
 		if job.phase == running && !job.lost && job.renewedAt < before {
 			job.lose(ErrOwnershipLost)
-			all = append(all, job)
+			all = append(all, job.info)
 		}
 	}
 	return all

@@ -1,0 +1,53 @@
+package driver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+// A heartbeat's answer about a job can come while the answer to its start is on its way: what the heartbeat logs of the job and what the start notes of it
+// do not meet (the race detector says so).
+func TestAHeartbeatsAnswerMeetsAStartsAnswer(t *testing.T) {
+	for _, result := range []string{"CancelRequested", "Lost"} {
+		for i := range 20 {
+			w, _, _ := newTestWorker(t, WorkerConfig{})
+			job := w.owned.add(JobInfo{ID: int64(i + 1)}, nil, uuid.New(), 0)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			var both sync.WaitGroup
+			both.Go(func() { w.owned.run(job, 1, 0, cancel) })
+			both.Go(func() { w.heartbeater.apply([]claim{job.claim}, []answer{{JobID: job.JobID, Result: result}}, 0) })
+			both.Wait()
+			if result == "Lost" && !errors.Is(context.Cause(ctx), ErrOwnershipLost) {
+				t.Fatal("a job that was lost runs on")
+			}
+			cancel(nil)
+		}
+	}
+}
+
+// A job that a heartbeat has found lost does not run any more, although the database had started it: recovery has it already.
+func TestAJobThatWasLostWhileItStartedDoesNotRun(t *testing.T) {
+	w, _, _ := newTestWorker(t, WorkerConfig{})
+	w.handlerContext = t.Context()
+	Handle(w, "t", func(context.Context, *Job[json.RawMessage]) error {
+		t.Error("the handler runs")
+		return nil
+	})
+	job := w.owned.add(JobInfo{ID: 1, Type: "t"}, w.handler("t"), uuid.New(), 0)
+	w.admission.arrive(job)
+	w.admission.admit(job)
+	if _, ok := w.owned.cancel(job.claim, ErrOwnershipLost); !ok {
+		t.Fatal("it is not held")
+	}
+	w.processor.launch(job, 1, 0)
+	w.processor.handlers.Wait()
+	left := w.completer.unstored()
+	if len(left) != 1 || left[0].failure == nil || left[0].failure.Final {
+		t.Errorf("%+v", left)
+	}
+}
