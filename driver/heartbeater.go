@@ -77,7 +77,7 @@ func (h *heartbeater) apply(chunk []claim, answers []answer, sentAt time.Duratio
 // older than four fifths of the zombie timeout, by this process's monotonic clock. The age is counted from before that call was
 // sent, so the database counts less.
 func (h *heartbeater) watch(ctx context.Context) {
-	trust := h.w.timeouts.ProcessingZombie * 4 / 5
+	trust := h.w.trust()
 	ticker := h.w.clock.NewTicker(min(max(trust/50, 10*time.Millisecond), time.Second))
 	defer ticker.Stop()
 	for {
@@ -86,11 +86,19 @@ func (h *heartbeater) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for _, job := range h.w.owned.distrust(h.w.clock.Monotonic() - trust) {
-			h.w.countLost(job)
-			h.w.log.Warn("no heartbeat could be stored for too long: the handler is canceled before the database may call its job a zombie",
-				event("job.ownership_expired"), jobFields(job), zap.Duration("trust", trust))
-		}
+		h.w.distrust(trust)
+	}
+}
+
+// trust is how long after a heartbeat, or a start, was sent the database surely does not call the job a zombie.
+func (w *Worker) trust() time.Duration { return w.timeouts.ProcessingZombie * 4 / 5 }
+
+// distrust cancels the handlers of jobs whose last heartbeat is older than that.
+func (w *Worker) distrust(trust time.Duration) {
+	for _, job := range w.owned.distrust(w.clock.Monotonic() - trust) {
+		w.countLost(job)
+		w.log.Warn("no heartbeat could be stored for too long: the handler is canceled before the database may call its job a zombie",
+			event("job.ownership_expired"), jobFields(job), zap.Duration("trust", trust))
 	}
 }
 

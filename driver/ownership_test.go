@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -49,5 +51,29 @@ func TestAJobThatWasLostWhileItStartedDoesNotRun(t *testing.T) {
 	left := w.completer.unstored()
 	if len(left) != 1 || left[0].failure == nil || left[0].failure.Final {
 		t.Errorf("%+v", left)
+	}
+}
+
+// The answer to a start that comes after the database may have called the job a zombie (the process was frozen meanwhile, say) starts nothing, not even until the watch looks.
+func TestAnAnswerThatComesTooLateStartsNothing(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		runs  bool
+	}{{8 * time.Second, true}, {8*time.Second + 1, false}, {time.Hour, false}} {
+		w, manual, logs := newTestWorker(t, WorkerConfig{})
+		w.handlerContext = t.Context()
+		w.timeouts = recoveryTimeouts{FetchedJob: 10 * time.Second, ProcessingZombie: 10 * time.Second}
+		var ran atomic.Bool
+		Handle(w, "t", func(context.Context, *Job[json.RawMessage]) error { ran.Store(true); return nil })
+		sentAt := manual.Monotonic()
+		job := w.owned.add(JobInfo{ID: 1, Type: "t", Payload: json.RawMessage("{}")}, w.handler("t"), uuid.New(), sentAt)
+		w.admission.arrive(job)
+		w.admission.admit(job)
+		manual.Advance(c.after)
+		w.processor.launch(job, 1, sentAt)
+		w.processor.handlers.Wait()
+		if ran.Load() != c.runs || logged(logs, "job.ownership_expired") == 1 == c.runs {
+			t.Errorf("after %v: ran %t", c.after, ran.Load())
+		}
 	}
 }

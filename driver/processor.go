@@ -162,6 +162,9 @@ func (p *processor) refused(job *heldJob, state string) {
 func (p *processor) launch(job *heldJob, attempt int, startedAt time.Duration) {
 	ctx, cancel := context.WithCancelCause(p.w.handlerContext)
 	p.w.owned.run(job, attempt, startedAt, cancel)
+	if trust := p.w.trust(); trust > 0 && p.w.clock.Monotonic()-startedAt > trust { // the answer took so long, or this process was frozen meanwhile: do not wait for the watch
+		p.w.distrust(trust)
+	}
 	p.handlers.Go(func() {
 		defer p.leave(job)
 		defer cancel(nil)
@@ -182,7 +185,7 @@ func (p *processor) handle(ctx context.Context, job *heldJob) (err, cause error)
 	if h == nil {
 		return fmt.Errorf("this worker has no handler for job type %q", job.info.Type), nil
 	}
-	if ctx.Err() != nil { // its start was settled after the end of the grace period: it has run no code, and runs none
+	if ctx.Err() != nil { // its start was settled after the end of the grace period, or when it was lost already: it has run no code, and runs none
 		return MarkSafeToRetry(fmt.Errorf("the handler was not run: %w", context.Cause(ctx))), context.Cause(ctx)
 	}
 	if h.timeout > 0 {
