@@ -36,7 +36,7 @@ type adviseFlags struct {
 func (a *app) adviseCommand() *cobra.Command {
 	f := adviseFlags{since: 7 * 24 * time.Hour, target: 0.01}
 	c := &cobra.Command{
-		Use: "advise", Short: "Compute what a grace period does, from how long handlers have run", Args: cobra.NoArgs,
+		Use: "advise", Short: "Compute what a grace period does, from how long handlers have run", Args: noArgs,
 		Long: `For each grace period (CHOKAQ_SQLSERVER_WORKER_SHUTDOWN_GRACE_PERIOD): the share of stops that cut work short, the jobs that a stop cuts short, and how long handlers keep
 a stop waiting. Then the smallest that meets --target, what must go with it, and what stops really did. --explain shows how it was computed; docs/advise.md tells more.
 

@@ -14,14 +14,14 @@ import (
 )
 
 func (a *app) agentJobsCommand() *cobra.Command {
-	return group("agent-jobs", "Install, remove or look at the SQL Server Agent jobs that run recovery",
+	return group("agent-jobs", "Install, remove or look at the Agent jobs that run recovery",
 		a.agentJobsInstallCommand(), a.agentJobsStatusCommand(), a.agentJobsUninstallCommand())
 }
 
 func (a *app) agentJobsInstallCommand() *cobra.Command {
 	var schedule db.AgentSchedule
 	c := &cobra.Command{
-		Use: "install", Short: "Install the Agent jobs, or bring them up to date", Args: cobra.NoArgs,
+		Use: "install", Short: "Install the Agent jobs, or bring them up to date", Args: noArgs,
 		Long: "Makes three jobs for the database, or updates them: reset fetched jobs, rescue zombie jobs, purge history. Needs a login that is a member of\n" +
 			"sysadmin. In an availability group, run it on every replica. Express and Azure SQL Database have no Agent: set\nCHOKAQ_RECOVERY_ENABLED=true on the workers, or run \"chokaq-worker recover\" from a scheduler.",
 		Example: "  chokaq-worker agent-jobs install --reset-every 30s --rescue-every 30s --purge-every 2h",
@@ -64,7 +64,7 @@ func checkAgentSchedule(schedule db.AgentSchedule, given func(flag string) bool)
 
 func (a *app) agentJobsUninstallCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "uninstall", Short: "Remove the Agent jobs of this database", Args: cobra.NoArgs,
+		Use: "uninstall", Short: "Remove the Agent jobs of this database", Args: noArgs,
 		Long: "Removes the jobs with their schedules and history. Without them, and without recovery from a worker, nothing resets abandoned\njobs and nothing rescues zombies.",
 	}
 	c.RunE = a.withInstaller(func(ctx context.Context, installer db.Installer, settings config.Connection) error {
@@ -77,7 +77,7 @@ func (a *app) agentJobsUninstallCommand() *cobra.Command {
 }
 
 func (a *app) agentJobsStatusCommand() *cobra.Command {
-	c := &cobra.Command{Use: "status", Short: "Show the Agent jobs and how they last ran", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "status", Short: "Show the Agent jobs and how they last ran", Args: noArgs}
 	c.RunE = a.withInstaller(a.printAgentJobs)
 	return c
 }

@@ -14,7 +14,7 @@ import (
 func (a *app) cancelCommand() *cobra.Command {
 	var why string
 	c := &cobra.Command{
-		Use: "cancel ID", Short: "End a job that has not finished", Args: cobra.ExactArgs(1),
+		Use: "cancel ID", Short: "End a job that has not finished", Args: exactArgs(1),
 		Long: "A job that has not started goes to the dead-letter queue as Cancelled. One that runs is canceled by its worker with its next heartbeat.",
 	}
 	c.Flags().StringVar(&why, "note", "", "why; kept in the operators' log")

@@ -15,7 +15,7 @@ import (
 func (a *app) demoCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "demo", Short: "Show the whole life of the queue on the files of a folder, without SQL Server", Args: cobra.NoArgs,
+		Use: "demo", Short: "Show the whole life of the queue on files, without SQL Server", Args: noArgs,
 		Long: `Enqueues a job for each file under a folder and runs worker processes on a stand-in for SQL Server. In the middle one worker is stopped with
 SIGTERM and another killed with SIGKILL; recovery and an operator put things in order; and at the end the books are balanced: no job is
 lost, and none ran twice unless the operator had decided that. Takes less than a minute and no network. Status 0: they balance.`,
@@ -38,7 +38,7 @@ lost, and none ran twice unless the operator had decided that. Takes less than a
 // demoWorkerCommand is the worker process of the demo.
 func (a *app) demoWorkerCommand() *cobra.Command {
 	var o demo.WorkerOptions
-	c := &cobra.Command{Use: "demo-worker", Short: "A worker process of the demo", Hidden: true, Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "demo-worker", Short: "A worker process of the demo", Hidden: true, Args: noArgs}
 	c.Flags().StringVar(&o.Ledger, "ledger", "", "file to append to")
 	c.Flags().IntVar(&o.Handlers, "handlers", 1, "handler slots")
 	c.Flags().IntVar(&o.Prefetch, "prefetch", 1, "prefetch")

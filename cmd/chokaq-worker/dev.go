@@ -31,7 +31,7 @@ func (a *app) devCommand() *cobra.Command {
 	var untilStdinEnds, withoutAgent bool
 	agent, agentJobs := agentRunning, true
 	c := &cobra.Command{
-		Use: "dev", Short: "Run a stand-in for SQL Server with ChokaQ in it, for development", Args: cobra.NoArgs,
+		Use: "dev", Short: "Run a stand-in for SQL Server with ChokaQ in it, for development", Args: noArgs,
 		Long: `Runs sqlsim, an in-process stand-in for SQL Server, on a port, with a database "chokaq", its schema, its Agent jobs and a login for each role,
 and prints the data source names. Everything is in memory and is gone when it ends. It is for development and tests only, and no database for
 production.`,

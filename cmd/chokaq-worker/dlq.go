@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) deadCommand() *cobra.Command {
-	return group("dlq", "Review the dead-letter queue: groups, list, show, edit, requeue, discard",
+	return group("dlq", "Review dead jobs: groups, list, show, edit, requeue, discard",
 		a.deadGroupsCommand(), a.deadListCommand(), a.deadShowCommand(), a.deadEditCommand(), a.deadRequeueCommand(), a.deadDiscardCommand())
 }
 

@@ -15,7 +15,7 @@ func (a *app) deadEditCommand() *cobra.Command {
 	var payload, queue, why string
 	var priority, maxAttempts int
 	c := &cobra.Command{
-		Use: "edit ID", Short: "Change a dead job before it is requeued", Args: cobra.ExactArgs(1),
+		Use: "edit ID", Short: "Change a dead job before it is requeued", Args: exactArgs(1),
 		Long:    "What is not given stays as it is. The operators' log keeps the old and the new values.",
 		Example: `  chokaq-worker dlq edit 17 --payload '{"to": 18}' --note 'wrong recipient'`,
 	}

@@ -15,7 +15,7 @@ import (
 func (a *app) deadGroupsCommand() *cobra.Command {
 	limit := 20
 	c := &cobra.Command{
-		Use: "groups", Short: "Show what died and why, grouped, with the filter that finds each group", Args: cobra.NoArgs,
+		Use: "groups", Short: "Show what died and why, with the filter that finds each group", Args: noArgs,
 		Long: "One group is a queue, type, reason and beginning of the error, digits shown as 0. The largest come first. Below each stands the command that lists its " +
 			"jobs; put requeue or discard in the place of list. The filter can find other jobs too, whose error has the same piece: the preview shows them.",
 	}

@@ -17,7 +17,7 @@ const deadColumns = `d.JobId, d.Queue, d.JobType, d.Reason, d.Error, d.DeadAt, d
 func (a *app) deadListCommand() *cobra.Command {
 	var filter deadFilter
 	c := &cobra.Command{
-		Use: "list", Short: "Show dead jobs that wait for review, the last first", Args: cobra.NoArgs,
+		Use: "list", Short: "Show dead jobs that wait for review, the last first", Args: noArgs,
 		Example: "  chokaq-worker dlq list --reason Zombie --since 24h --limit 20",
 	}
 	filter.bind(c, 50, "at most so many; 0: all")

@@ -12,7 +12,7 @@ import (
 )
 
 func (a *app) deadShowCommand() *cobra.Command {
-	c := &cobra.Command{Use: "show ID", Short: "Show everything about a dead job, with its whole history", Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: "show ID", Short: "Show everything about a dead job, with its whole history", Args: exactArgs(1)}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ids, err := parseIDs(args)
 		if err != nil {
@@ -51,13 +51,13 @@ func (a *app) printDeadJob(id int64, dead, history, log []record) error {
 		return err
 	}
 	if len(dead) == 0 {
-		return fmt.Errorf("job %d does not wait in the dead-letter queue: %s", id, whyNotDead(log))
+		return fmt.Errorf("job %d does not wait in the dead-letter queue: %s", id, whyNotDead(id, log))
 	}
 	return nil
 }
 
 // whyNotDead is what the operators' log, in order of time, tells of a job that does not wait for review.
-func whyNotDead(log []record) string {
+func whyNotDead(id int64, log []record) string {
 	if len(log) > 0 {
 		last := log[len(log)-1]
 		switch by := last.text("LoginName") + " at " + last.text("ActedAt"); last.text("ActionName") {
@@ -67,7 +67,7 @@ func whyNotDead(log []record) string {
 			return "it was requeued by " + by
 		}
 	}
-	return "it is live, has succeeded, or never was"
+	return fmt.Sprintf("it is live, has succeeded, or never was; chokaq-worker jobs show %d says which", id)
 }
 
 func (a *app) describeDeadJob(dead, history, log []record) error {

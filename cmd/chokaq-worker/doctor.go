@@ -17,7 +17,7 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "doctor", Short: "Look at everything, and say what is wrong and what to do", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Look at everything, and say what is wrong and what to do", Args: noArgs,
 		Long: `Connects and checks: the connection and its encryption, the server's version, the schema, the rights of this login, options of the database, the clocks, SQL Server
 Agent's jobs, whether recovery runs, settings that contradict each other, workers that are gone or drain without an end, jobs that recovery does not take, stops that were cut short, queues that wait, job types that nobody knows, dead
 jobs, the grace period against how long handlers run, recurring jobs. It reads the settings of a worker from this environment (CHOKAQ_...), and changes nothing.

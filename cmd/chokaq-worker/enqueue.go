@@ -28,7 +28,7 @@ type enqueueFlags struct {
 func (a *app) enqueueCommand() *cobra.Command {
 	var f enqueueFlags
 	c := &cobra.Command{
-		Use: "enqueue [FILE | -]", Short: "Enqueue one job by flags, or many from a file of JSON lines", Args: cobra.MaximumNArgs(1),
+		Use: "enqueue [FILE | -]", Short: "Enqueue one job by flags, or many from a file of JSON lines", Args: atMostArgs(1),
 		Long: `With --type: enqueues one job and prints its id.
 
 With a file, or "-" for standard input: one job a line, as JSON:

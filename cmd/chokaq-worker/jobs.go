@@ -23,7 +23,7 @@ func (a *app) jobsRunningCommand() *cobra.Command {
 	var queue, jobType, state string
 	limit := 100
 	c := &cobra.Command{
-		Use: "running", Short: "Show who works on what, and since when", Args: cobra.NoArgs,
+		Use: "running", Short: "Show who works on what, and since when", Args: noArgs,
 		Long: "Shows chokaq.HeldJobs: the jobs that workers hold, the longest-held first. Processing: the handler runs; Fetched: prefetched, no user code has run. " +
 			"\"Recovery in\" is when the job counts as abandoned if no heartbeat comes; \"now\": recovery takes it with its next run.",
 		Example: "  chokaq-worker jobs running --state Processing --queue mail",
@@ -79,7 +79,7 @@ func (a *app) jobsWaitingCommand() *cobra.Command {
 	var orphans bool
 	limit := 100
 	c := &cobra.Command{
-		Use: "waiting", Short: "Show what waits, by queue and type, and whether anybody is there to do it", Args: cobra.NoArgs,
+		Use: "waiting", Short: "Show what waits, and whether anybody is there to do it", Args: noArgs,
 		Long: "Shows chokaq.JobTypeStatus. Workers: those that run, serve the queue and know the type. None: nobody will do these jobs; no such worker is deployed, " +
 			"or the type is misspelled.",
 	}
@@ -129,7 +129,7 @@ func (a *app) printWaiting(to io.Writer, waiting []record) error {
 
 func (a *app) jobsShowCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "show ID", Short: "Show where a job is, and all that happened to it", Args: cobra.ExactArgs(1),
+		Use: "show ID", Short: "Show where a job is, and all that happened to it", Args: exactArgs(1),
 		Long: "Works for a job in any state: one that waits, is held, has succeeded or is dead. What retention has removed is not known. \"dlq show\" has the payload of a dead one.",
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {

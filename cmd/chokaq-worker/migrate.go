@@ -38,7 +38,7 @@ func (a *app) withInstaller(run func(ctx context.Context, installer db.Installer
 func (a *app) migrateUpCommand() *cobra.Command {
 	var agentJobs bool
 	c := &cobra.Command{
-		Use: "up", Short: "Install the schema, or bring it up to date", Args: cobra.NoArgs,
+		Use: "up", Short: "Install the schema, or bring it up to date", Args: noArgs,
 		Long: "Runs the migrations that are missing and applies every procedure, view and grant whose text has changed. It may be run at any time, also\n" +
 			"while workers run, and by several at once. Needs a login that is a member of db_owner; for --agent-jobs, of sysadmin.",
 		Example: "  chokaq-worker migrate up --agent-jobs",
@@ -69,7 +69,7 @@ func (a *app) migrateUpCommand() *cobra.Command {
 func (a *app) migrateDownCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use: "down", Short: "Remove the schema with every job in it", Args: cobra.NoArgs,
+		Use: "down", Short: "Remove the schema with every job in it", Args: noArgs,
 		Long:    "Removes schema chokaq: every job, whatever its state, the archive, the dead jobs and the logs. Agent jobs stay; see agent-jobs uninstall.",
 		Example: "  chokaq-worker migrate down --yes",
 	}
@@ -100,7 +100,7 @@ func (a *app) migrateDownCommand() *cobra.Command {
 
 func (a *app) migrateStatusCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "status", Short: "Show what migrate up would do", Args: cobra.NoArgs,
+		Use: "status", Short: "Show what migrate up would do", Args: noArgs,
 		Long: "Only reads. Exit status 0: the schema is up to date; 4: it is not.",
 	}
 	c.RunE = a.withInstaller(func(ctx context.Context, installer db.Installer, settings config.Connection) error {
@@ -156,7 +156,7 @@ func (a *app) migrateScriptCommand() *cobra.Command {
 	var output string
 	var withoutAgent bool
 	c := &cobra.Command{
-		Use: "script", Short: "Print the installation as one T-SQL script, for a DBA to review and run", Args: cobra.NoArgs,
+		Use: "script", Short: "Print the installation as a T-SQL script for a DBA to run", Args: noArgs,
 		Long:    "Prints what migrate up --agent-jobs does as one script for SSMS or sqlcmd -I. Needs no database.",
 		Example: "  chokaq-worker migrate script -o chokaq.sql\n  sqlcmd -S db1 -d shop -I -i chokaq.sql",
 		RunE: func(*cobra.Command, []string) (err error) {

@@ -116,4 +116,19 @@ func TestLowerTimeoutsWarnOfRunningWorkers(t *testing.T) {
 	if !json.Valid([]byte(r.stderr)) {
 		t.Errorf("no JSON: %s", r.stderr)
 	}
+
+	set("Recovery.FetchedJobTimeout", "10m", false)
+	set("Recovery.ProcessingZombieTimeout", "10m", false)
+	timeouts := func(queue, fetched, zombie string, warns string) {
+		t.Helper()
+		r := call(t, dsn, "queue", "timeouts", queue, "--fetched", fetched, "--zombie", zombie).want(t, 0, warns)
+		if strings.Contains(r.stderr, warning) != (warns != "") {
+			t.Errorf("%s %s %s: %s", queue, fetched, zombie, r.stderr)
+		}
+	}
+	timeouts("mail", "none", "none", "")
+	timeouts("mail", "20m", "10m", "")
+	timeouts("mail", "3m", "5m", `every 1m0s, a third of the shorter timeout of queue "mail" now`)
+	timeouts("mail", "none", "90s", "every 30s")
+	timeouts("nobody-serves-it", "none", "1m", "")
 }

@@ -29,7 +29,7 @@ FROM chokaq.QueueStatus AS q ORDER BY q.Queue`)
 }
 
 func (a *app) queueListCommand() *cobra.Command {
-	c := &cobra.Command{Use: "list", Short: "Show what is waiting, running and dead, by queue", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "list", Short: "Show what is waiting, running and dead, by queue", Args: noArgs}
 	c.RunE = a.withClient(func(ctx context.Context, client *driver.Client, _ []string) error {
 		queues, err := queryQueues(ctx, client)
 		if err != nil {
@@ -63,7 +63,7 @@ func (a *app) printQueues(to io.Writer, queues []record) error {
 // queueSwitchCommand is a procedure that takes a queue and a note.
 func (a *app) queueSwitchCommand(use, short, procedure, now string) *cobra.Command {
 	var why string
-	c := &cobra.Command{Use: use + " QUEUE", Short: short, Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: use + " QUEUE", Short: short, Args: exactArgs(1)}
 	c.Flags().StringVar(&why, "note", "", "why; kept in the operators' log")
 	c.RunE = a.withClient(func(ctx context.Context, client *driver.Client, args []string) error {
 		known, err := knowsQueue(ctx, client, args[0])
@@ -100,7 +100,7 @@ WHERE CONVERT(nvarchar(64), s.[value]) COLLATE Latin1_General_100_BIN2 = @Queue 
 func (a *app) queueLimitCommand() *cobra.Command {
 	var why string
 	c := &cobra.Command{
-		Use: "limit QUEUE N|none", Short: "Limit how many jobs of a queue all workers together may hold", Args: cobra.ExactArgs(2),
+		Use: "limit QUEUE N|none", Short: "Limit how many jobs of a queue all workers together may hold", Args: exactArgs(2),
 		Long: "Counts fetched and running jobs of all workers. 0 holds the queue; none removes the limit. Prefetched jobs use the limit up: give the workers\nof a limited queue a small prefetch.",
 	}
 	c.Flags().StringVar(&why, "note", "", "why; kept in the operators' log")
@@ -131,7 +131,7 @@ func (a *app) queueLimitCommand() *cobra.Command {
 func (a *app) queueTimeoutsCommand() *cobra.Command {
 	var why, fetched, zombie string
 	c := &cobra.Command{
-		Use: "timeouts QUEUE --fetched D|none --zombie D|none", Short: "Set the recovery timeouts of a queue", Args: cobra.ExactArgs(1),
+		Use: "timeouts QUEUE --fetched D|none --zombie D|none", Short: "Set the recovery timeouts of a queue", Args: exactArgs(1),
 		Long:    "Overrides Recovery.FetchedJobTimeout and Recovery.ProcessingZombieTimeout for a queue; none: the setting applies. Both must be given: the\nprocedure sets both. Running workers read them when they start; keep their heartbeat interval at most a third of both.",
 		Example: "  chokaq-worker queue timeouts reports --fetched none --zombie 30m",
 	}
@@ -160,10 +160,33 @@ func (a *app) queueTimeoutsCommand() *cobra.Command {
 				return err
 			}
 			a.warnUnknown(known, args[0], "one with timeouts of its own")
+			if err := a.warnWorkersOfQueue(ctx, client, args[0], f, z); err != nil {
+				return err
+			}
 			return a.printDone(fmt.Sprintf("queue %q has timeouts %s (fetched) and %s (zombie)", args[0], fetched, zombie))
 		})(c, args)
 	}
 	return c
+}
+
+// warnWorkersOfQueue tells what timeouts of a queue that are shorter than the settings mean for workers that run.
+func (a *app) warnWorkersOfQueue(ctx context.Context, client *driver.Client, queue string, fetched, zombie sql.NullInt64) error {
+	settings, err := querySettings(ctx, client)
+	if err != nil {
+		return err
+	}
+	shortest := int64(0)
+	for _, s := range settings {
+		own := map[string]sql.NullInt64{"Recovery.FetchedJobTimeout": fetched, "Recovery.ProcessingZombieTimeout": zombie}[s.text("Name")]
+		if own.Valid && own.Int64 < s.number("Value") && (shortest == 0 || own.Int64 < shortest) {
+			shortest = own.Int64
+		}
+	}
+	if shortest == 0 {
+		return nil
+	}
+	return a.warnRunningWorkers(ctx, client, fmt.Sprintf("the shorter timeout of queue %q", queue), shortest, ` AND EXISTS (SELECT 1 FROM OPENJSON(w.Queues) AS s
+WHERE CONVERT(nvarchar(64), s.[value]) COLLATE Latin1_General_100_BIN2 = @Queue COLLATE Latin1_General_100_BIN2)`, sql.Named("Queue", queue))
 }
 
 func secondsOrNone(flag, text string) (sql.NullInt64, error) {

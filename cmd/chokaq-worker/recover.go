@@ -11,7 +11,7 @@ import (
 
 func (a *app) recoverCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "recover", Short: "Run the three recovery procedures once", Args: cobra.NoArgs,
+		Use: "recover", Short: "Run the three recovery procedures once", Args: noArgs,
 		Long: "Resets abandoned fetched jobs, moves zombies to the dead-letter queue, and purges history, by the timeouts that are set in the database. For a\nscheduler where there is no SQL Server Agent; safe at any time.",
 	}
 	c.RunE = a.withClient(func(ctx context.Context, client *driver.Client, _ []string) error {

@@ -17,7 +17,7 @@ func (a *app) recurringCommand() *cobra.Command {
 	return group("recurring", "Show, set, pause, resume and remove recurring jobs",
 		a.recurringListCommand(), a.recurringShowCommand(), a.recurringNextCommand(), a.recurringSetCommand(),
 		a.recurringSwitchCommand("pause", "No more ticks of a recurring job; jobs that were enqueued stay", true, "is paused: it does not tick"),
-		a.recurringSwitchCommand("resume", "Let a recurring job tick again; ticks of the pause are not made up for", false, "is not paused"),
+		a.recurringSwitchCommand("resume", "Let a recurring job tick again, without the ticks of the pause", false, "is not paused"),
 		a.recurringRemoveCommand())
 }
 
@@ -27,7 +27,7 @@ FROM chokaq.RecurringJobStatus AS r`
 
 func (a *app) recurringListCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "list", Short: "Show the recurring jobs, and whether they tick", Args: cobra.NoArgs,
+		Use: "list", Short: "Show the recurring jobs, and whether they tick", Args: noArgs,
 		Long: "Shows chokaq.RecurringJobStatus. A tick that is late by more than a minute: no worker that runs serves the queue, or the expression cannot be read.",
 	}
 	c.RunE = a.withClient(func(ctx context.Context, client *driver.Client, _ []string) error {
@@ -70,7 +70,7 @@ func recurringJob(ctx context.Context, client *driver.Client, name string) (reco
 }
 
 func (a *app) recurringShowCommand() *cobra.Command {
-	c := &cobra.Command{Use: "show NAME", Short: "Show everything about a recurring job", Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: "show NAME", Short: "Show everything about a recurring job", Args: exactArgs(1)}
 	c.RunE = a.withClient(func(ctx context.Context, client *driver.Client, args []string) error {
 		r, err := recurringJob(ctx, client, args[0])
 		if err != nil {
@@ -87,7 +87,7 @@ func (a *app) recurringShowCommand() *cobra.Command {
 // recurringSwitchCommand pauses a recurring job, or lets it go on.
 func (a *app) recurringSwitchCommand(use, short string, paused bool, now string) *cobra.Command {
 	var why string
-	c := &cobra.Command{Use: use + " NAME", Short: short, Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: use + " NAME", Short: short, Args: exactArgs(1)}
 	c.Flags().StringVar(&why, "note", "", "why; kept in the operators' log")
 	c.RunE = a.withClient(func(ctx context.Context, client *driver.Client, args []string) error {
 		if err := callProcedure(ctx, client, "chokaq.SetRecurringJobPaused", sql.Named("Name", args[0]), sql.Named("IsPaused", paused), sql.Named("Note", note(why))); err != nil {
@@ -102,7 +102,7 @@ func (a *app) recurringRemoveCommand() *cobra.Command {
 	var why string
 	var yes bool
 	c := &cobra.Command{
-		Use: "remove NAME", Short: "Forget a recurring job; jobs that were enqueued stay", Args: cobra.ExactArgs(1),
+		Use: "remove NAME", Short: "Forget a recurring job; jobs that were enqueued stay", Args: exactArgs(1),
 		Long: "There are no further ticks. An application that sets it at each start brings it back; \"recurring pause\" lasts.",
 	}
 	c.Flags().StringVar(&why, "note", "", "why; kept in the operators' log")
@@ -126,7 +126,7 @@ func (a *app) recurringNextCommand() *cobra.Command {
 	var cron, zone string
 	n := 5
 	c := &cobra.Command{
-		Use: "next NAME | --cron EXPRESSION [--time-zone ZONE]", Short: "Show the next ticks of a recurring job, or of a cron expression", Args: cobra.MaximumNArgs(1),
+		Use: "next NAME | --cron EXPRESSION [--time-zone ZONE]", Short: "Show the next ticks of a recurring job, or of a cron expression", Args: atMostArgs(1),
 		Long:    "With --cron no database is needed. What is computed is what workers compute; a paused job does not tick.",
 		Example: "  chokaq-worker recurring next nightly-report -n 3\n  chokaq-worker recurring next --cron '30 2 * * *' --time-zone Europe/Berlin",
 	}

@@ -19,7 +19,7 @@ func (a *app) recurringSetCommand() *cobra.Command {
 	var headers []string
 	var skip, paused bool
 	c := &cobra.Command{
-		Use: "set NAME", Short: "Make or change a recurring job", Args: cobra.ExactArgs(1),
+		Use: "set NAME", Short: "Make or change a recurring job", Args: exactArgs(1),
 		Long: `A new one needs --cron and --type; of one that is there, what is not given stays as it is. Its next ticks are printed. An application that sets the same
 name at its start changes it back.`,
 		Example: `  chokaq-worker recurring set nightly-report --cron '30 2 * * *' \

@@ -79,6 +79,8 @@ See docs/cli.md and docs/configuration.md.
 		Args: onlySubcommands,
 		RunE: needsSubcommand,
 	}
+	root.Version = versionLine()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON instead of tables")
 	a.bindTimeout(root)
@@ -90,8 +92,9 @@ See docs/cli.md and docs/configuration.md.
 	)
 	markCommands(root)
 	a.obeySignals(root)
-	layOutHelp(root)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
+	width := min(helpWidth, a.widthOf(a.stdout))
+	layOutHelp(root, width)
+	root.SetUsageTemplate(strings.NewReplacer(".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", width), " for more information about a command.", " for more.").Replace(root.UsageTemplate()))
 	return root
 }
 
@@ -153,6 +156,8 @@ func formOf(f *pflag.Flag) string {
 		return "a number"
 	case "duration":
 		return "a Go duration such as 30s, 5m or 24h"
+	case "durationSlice":
+		return "Go durations, comma-separated, such as 30s,2m,10m"
 	case "bool":
 		return "true or false"
 	}

@@ -14,7 +14,7 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "run", Short: "Run a worker: a program or an HTTP request for each job", Args: cobra.NoArgs,
+		Use: "run", Short: "Run a worker: a program or an HTTP request for each job", Args: noArgs,
 		Long: `Claims jobs and runs a program for each, or sends it to an HTTP endpoint. Only jobs of the types that have a handler are claimed.
 A handler names the program of a job type; type * is every type that has no other handler:
 

@@ -24,7 +24,7 @@ FROM chokaq.CurrentSettings AS s ORDER BY s.Name`)
 }
 
 func (a *app) settingsListCommand() *cobra.Command {
-	c := &cobra.Command{Use: "list", Short: "Show the settings", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "list", Short: "Show the settings", Args: noArgs}
 	c.RunE = a.withClient(func(ctx context.Context, client *driver.Client, _ []string) error {
 		settings, err := querySettings(ctx, client)
 		if err != nil {
@@ -45,7 +45,7 @@ func (a *app) settingsListCommand() *cobra.Command {
 func (a *app) settingsSetCommand() *cobra.Command {
 	var why string
 	c := &cobra.Command{
-		Use: "set NAME VALUE|default", Short: "Change a setting", Args: cobra.ExactArgs(2),
+		Use: "set NAME VALUE|default", Short: "Change a setting", Args: exactArgs(2),
 		Long:    "VALUE is a whole number in the setting's unit, or a Go duration for one that is a time. Workers read the timeouts when they start: when you\nlower one, lower their heartbeat interval first.",
 		Example: "  chokaq-worker settings set Recovery.ProcessingZombieTimeout 5m --note 'handlers are short'",
 	}
@@ -78,7 +78,7 @@ func (a *app) settingsSetCommand() *cobra.Command {
 			now = value.Int64
 		}
 		if heartbeatTimeouts[args[0]] && now < before {
-			if err := a.warnRunningWorkers(ctx, client, args[0], now); err != nil {
+			if err := a.warnRunningWorkers(ctx, client, args[0], now, ""); err != nil {
 				return err
 			}
 		}
@@ -93,9 +93,9 @@ func (a *app) settingsSetCommand() *cobra.Command {
 // heartbeatTimeouts are the settings that workers derive their heartbeat interval from when they start.
 var heartbeatTimeouts = map[string]bool{"Recovery.ProcessingZombieTimeout": true, "Recovery.FetchedJobTimeout": true}
 
-// warnRunningWorkers tells what a lower timeout means for workers that run.
-func (a *app) warnRunningWorkers(ctx context.Context, client *driver.Client, name string, seconds int64) error {
-	running, err := queryRecords(ctx, client.DB(), "SELECT COUNT_BIG(*) AS Running FROM chokaq.WorkerStatus AS w WHERE w.State IN ('running', 'draining')")
+// warnRunningWorkers tells what a lower timeout means for workers that run; which narrows them down, with its values.
+func (a *app) warnRunningWorkers(ctx context.Context, client *driver.Client, name string, seconds int64, which string, values ...any) error {
+	running, err := queryRecords(ctx, client.DB(), "SELECT COUNT_BIG(*) AS Running FROM chokaq.WorkerStatus AS w WHERE w.State IN ('running', 'draining')"+which, values...)
 	if err != nil || len(running) != 1 || running[0].number("Running") == 0 {
 		return err
 	}

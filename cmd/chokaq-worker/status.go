@@ -13,7 +13,7 @@ import (
 
 func (a *app) statusCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "status", Short: "Show queues, workers and recovery in one look", Args: cobra.NoArgs,
+		Use: "status", Short: "Show queues, workers and recovery in one look", Args: noArgs,
 		Long: "Shows chokaq.QueueStatus, WorkerStatus and RecoveryStatus. Nothing waits for it.",
 	}
 	c.RunE = a.withClient(func(ctx context.Context, client *driver.Client, _ []string) error {

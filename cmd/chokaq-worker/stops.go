@@ -114,7 +114,7 @@ func milliseconds(ms any) string {
 
 func (a *app) stopsShowCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "show WORKER", Short: "Show everything about how a worker ended", Args: cobra.ExactArgs(1),
+		Use: "show WORKER", Short: "Show everything about how a worker ended", Args: exactArgs(1),
 		Long: "WORKER is its id, or the beginning of it, as \"stops\" shows it.",
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -14,7 +14,7 @@ import (
 func (a *app) workersHandlersCommand() *cobra.Command {
 	var why string
 	c := &cobra.Command{
-		Use: "handlers WORKER N|default", Short: "Change how many handlers a running worker has", Args: cobra.ExactArgs(2),
+		Use: "handlers WORKER N|default", Short: "Change how many handlers a running worker has", Args: exactArgs(2),
 		Long: "More starts more at once; fewer lets those that run finish, and starts none until there is room. The worker learns of it within a heartbeat interval. default: as " +
 			"it was started; so it is again after its next start. WORKER is its id, or the beginning of it, as \"workers\" shows it.",
 		Example: "  chokaq-worker workers handlers 6f9619ff 20 --note 'the backlog of Monday'",

@@ -6,7 +6,8 @@ import "github.com/agext/levenshtein"
 func Nearest(name string, known []string) string {
 	best, bestDistance := "", max(2, len(name)/4)+1
 	for _, candidate := range known {
-		if d := levenshtein.Distance(name, candidate, nil); d < bestDistance {
+		d := levenshtein.Distance(name, candidate, nil)
+		if d < bestDistance || d == bestDistance && best != "" && name[:1] == candidate[:1] && name[:1] != best[:1] { // few err in the first letter
 			best, bestDistance = candidate, d
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // Connection is what every command that talks to a database needs.
 type Connection struct {
-	DSN string `env:"DSN, overwrite" secret:"true" help:"data source name: sqlserver://user:password@host:1433?database=name (prefer the variable: other users of the machine see flags)"`
+	DSN string `env:"DSN, overwrite" secret:"true" help:"data source name: sqlserver://user:password@host?database=name (prefer the variable: other users of the machine see flags)"`
 	// DSNFile keeps it out of the environment: a credential of systemd, a mounted secret.
 	DSNFile string `env:"DSN_FILE, overwrite" help:"file that holds the data source name, in the place of CHOKAQ_DSN"`
 }
