@@ -13,7 +13,7 @@ import (
 var earlyErrors = map[int32]bool{
 	107: true, 109: true, 110: true, 116: true, 120: true, 121: true, 137: true, 145: true, 147: true, 155: true, 174: true, 189: true, 195: true,
 	205: true, 206: true, 207: true, 209: true, 213: true, 264: true, 402: true, 1023: true, 1033: true, 1087: true, 4104: true, 4108: true, 8117: true,
-	8120: true, 8121: true, 8127: true, 8133: true, 8155: true, 8156: true, 8158: true, 8159: true, 10753: true, tsql.UnsupportedNumber: true,
+	8120: true, 8121: true, 8127: true, 8133: true, 8155: true, 8156: true, 8158: true, 8159: true, 10753: true, 11717: true, 11719: true, 11720: true, 11721: true, 11722: true, 11723: true, 11724: true, 11725: true, 11736: true, 11741: true, 11742: true, tsql.UnsupportedNumber: true,
 }
 
 // checkStatement compiles a statement without running it. What it compiles is kept for

@@ -196,6 +196,11 @@ func formatMessage(format string, args []value.Value) (string, error) {
 			fmt.Fprintf(&b, spec+"s", v.Str())
 		default:
 			k := v.Kind()
+			if k == value.Decimal && wide {
+				if d, scale := v.Dec(); scale == 0 && d.IsInt64() {
+					v, k = value.NewInt(value.BigInt, d.Int64()), value.BigInt
+				}
+			}
 			if !k.IsInteger() || k == value.BigInt && !wide {
 				return "", mismatch(next)
 			}

@@ -172,6 +172,11 @@ func (p *planner) execCreateModule(ctx context.Context, fr *frame, st *tsql.Crea
 
 // checkModule plans views and inline functions at once, as the server does.
 func (p *planner) checkModule(st *tsql.CreateModule, o *object, m *module) error {
+	if st.Kind != tsql.ModuleProcedure && st.Kind != tsql.ModuleTrigger {
+		if err := refuseNested(st.Query, st.Body); err != nil {
+			return err
+		}
+	}
 	switch st.Kind {
 	case tsql.ModuleView:
 		if len(st.Query.OrderBy) > 0 && st.Query.Offset == nil && st.Query.For == nil {

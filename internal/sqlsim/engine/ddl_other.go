@@ -140,6 +140,9 @@ func (p *planner) execCreateType(ctx context.Context, st *tsql.CreateType) error
 	}
 	u := &userType{schema: sch, name: st.Name.Name, nullable: true}
 	if st.Table != nil {
+		if err := refuseNested(st.Table); err != nil {
+			return err
+		}
 		if _, err := p.newVariable("@"+u.name, st.Table); err != nil {
 			return err
 		}
@@ -535,6 +538,11 @@ func (p *planner) dropOne(ctx context.Context, st *tsql.DropObject, name tsql.Ob
 	}
 	if o.table != nil {
 		return p.dropTable(ctx, o, name)
+	}
+	if o.sequence != nil {
+		if by := p.drawsFrom(o); by != "" {
+			return lineAt(sqlError(3729, 16, 1, "Cannot DROP SEQUENCE '%s' because it is being referenced by object '%s'.", name, by), name.Pos)
+		}
 	}
 	if err := tx.LockObject(ctx, o.db.id, o.id); err != nil {
 		return err

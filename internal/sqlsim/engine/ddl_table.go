@@ -84,6 +84,9 @@ func (b *tableBuilder) addColumns(def *tsql.TableDef) error {
 		c.id = t.nextColumn
 		t.nextColumn++
 		if cd.Computed != nil {
+			if err := refuseNested(cd.Computed); err != nil {
+				return err
+			}
 			c.computed, c.computedSrc, c.persisted = cd.Computed, parenthesized(cd.ComputedSrc), cd.Persisted
 		} else {
 			if err := b.columnType(c, cd.Type, cd.Collation); err != nil {
@@ -592,6 +595,11 @@ func (b *tableBuilder) addDefault(c *tsql.Constraint) error {
 	case col.computed != nil || col.typ.Kind == value.RowVersion:
 		return lineAt(sqlError(1752, 16, 0, "Column '%s' in table '%s' is invalid for creating a default constraint.", c.Column, b.name), c.Pos)
 	}
+	if v := nextValueIn(c.Expr); v != nil && v.Over != nil {
+		return errNextOver(v.Pos)
+	} else if v != nil && v.Sequence.Database != "" {
+		return lineAt(sqlError(11730, 16, 1, "Database name cannot be specified for the sequence object in default constraints."), v.Pos)
+	}
 	// A default sees no columns: 128.
 	s, err := compileScalar(&scope{sess: b.p.sess, inDefault: isSequentialID(c.Expr) && col.typ.Kind == value.UniqueIdentifier, vars: &varTable{byName: map[string]int{}}, noSubquery: sqlError(1046, 15, 1, "Subqueries are not allowed in this context. Only scalar expressions are allowed.")}, c.Expr)
 	if err != nil {
@@ -629,6 +637,9 @@ func columnNameIn(e tsql.Expr) string {
 }
 
 func (b *tableBuilder) addCheck(c *tsql.Constraint) error {
+	if err := refuseNested(c.Expr); err != nil {
+		return err
+	}
 	pred, err := compilePredicate(b.p.tableScope(b.t), c.Expr)
 	if err != nil {
 		return err

@@ -29,6 +29,9 @@ type updatePlan struct {
 }
 
 func (b *binder) planUpdate(st *tsql.Update, env *bindEnv) (plan, error) {
+	if err := checkTargetHints(st.Target, "UPDATE"); err != nil {
+		return nil, err
+	}
 	env, err := b.declareCTEs(st.With, nil, env)
 	if err != nil {
 		return nil, err
@@ -209,7 +212,16 @@ func (cb *changeBinder) collect(x *exec, src rowsFunc, rc *rowCtx, each func(rs 
 	})
 }
 
-// apply evaluates SET for one row.
+// keepVariables remembers the variables that SET is about to assign, if OUTPUT is there to show them.
+func (x *exec) keepVariables(output *outputPlan, set []setColumn) {
+	for _, s := range set {
+		if output != nil && s.variable >= 0 && x.before == nil {
+			x.before = append([]value.Value(nil), x.fr.vals...)
+		}
+	}
+}
+
+// applySet evaluates SET for one row.
 func applySet(x *exec, rs *runState, t *table, set []setColumn, row, old []value.Value, fr *frame) ([]value.Value, error) {
 	vals := append([]value.Value(nil), old...)
 	for _, s := range set {
@@ -256,6 +268,7 @@ func (pl *updatePlan) run(x *exec, fr *frame, sink Sink) (stmtResult, error) {
 	if err := pl.output.columnsTo(sink); err != nil {
 		return res, err
 	}
+	x.keepVariables(pl.output, pl.set)
 	set := func(r *found) (err error) {
 		r.new, err = applySet(x, r.rs, t, pl.set, r.from, r.old, fr)
 		return err
@@ -324,6 +337,9 @@ type deletePlan struct {
 }
 
 func (b *binder) planDelete(st *tsql.Delete, env *bindEnv) (plan, error) {
+	if err := checkTargetHints(st.Target, "DELETE"); err != nil {
+		return nil, err
+	}
 	env, err := b.declareCTEs(st.With, nil, env)
 	if err != nil {
 		return nil, err

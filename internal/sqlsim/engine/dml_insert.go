@@ -86,6 +86,9 @@ func (b *binder) checkIdentity(tg *target, at []int, listed bool, pos tsql.Pos) 
 }
 
 func (b *binder) planInsert(st *tsql.Insert, env *bindEnv) (plan, error) {
+	if err := checkTargetHints(st.Target, "INSERT"); err != nil {
+		return nil, err
+	}
 	env, err := b.declareCTEs(st.With, nil, env)
 	if err != nil {
 		return nil, err
@@ -100,6 +103,9 @@ func (b *binder) planInsert(st *tsql.Insert, env *bindEnv) (plan, error) {
 	}
 	if pl.tg.obj != nil {
 		env.check(pl.tg.obj, "INSERT")
+	}
+	if st.Exec != nil && len(st.Output) > 0 {
+		return nil, lineAt(sqlError(483, 16, 2, "The OUTPUT clause cannot be used in an INSERT...EXEC statement."), st.Pos)
 	}
 	count := -1
 	sb := &selectBinder{binder: b, env: env, used: map[int]int{}}
@@ -153,6 +159,9 @@ func (b *binder) planInsert(st *tsql.Insert, env *bindEnv) (plan, error) {
 		}
 	}
 	if err := b.checkIdentity(pl.tg, pl.at, len(st.Columns) > 0, st.Pos); err != nil {
+		return nil, err
+	}
+	if err := b.p.checkSequenceDefaults(st, pl.tg.t, pl.at); err != nil {
 		return nil, err
 	}
 	if st.Rows != nil {
@@ -382,6 +391,7 @@ func (pl *insertPlan) run(x *exec, fr *frame, sink Sink) (stmtResult, error) {
 			}
 		default:
 			for _, exprs := range pl.rows {
+				clear(x.drawn)
 				vals := make([]value.Value, len(exprs))
 				types := make([]value.Type, len(exprs))
 				missing := make([]bool, len(exprs))

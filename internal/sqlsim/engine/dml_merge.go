@@ -32,7 +32,48 @@ type mergeAction struct {
 	types []value.Type
 }
 
+// mergeClauses are the WHEN clauses as messages name them.
+var mergeClauses = map[tsql.MergeMatch]string{tsql.Matched: "WHEN MATCHED", tsql.NotMatchedByTarget: "WHEN NOT MATCHED", tsql.NotMatchedBySource: "WHEN NOT MATCHED BY SOURCE"}
+
+// checkMergeActions checks which WHEN clauses are there: of each kind one for each action,
+// and nothing after the one without a condition.
+func checkMergeActions(actions []*tsql.MergeAction) error {
+	type clause struct {
+		match tsql.MergeMatch
+		kind  string
+	}
+	seen := map[clause]bool{}
+	last := map[tsql.MergeMatch]bool{}
+	for _, a := range actions {
+		c := clause{a.Match, a.Kind}
+		if seen[c] {
+			return lineAt(sqlError(10714, 15, 1, "An action of type '%s' cannot appear more than once in a '%s' clause of a MERGE statement.", a.Kind, mergeClauses[a.Match]), a.Pos)
+		}
+		if last[a.Match] {
+			return lineAt(sqlError(5324, 15, 1, "In a MERGE statement, a '%s' clause with a search condition cannot appear after a '%s' clause with no search condition.", mergeClauses[a.Match], mergeClauses[a.Match]), a.Pos)
+		}
+		seen[c], last[a.Match] = true, a.Cond == nil
+	}
+	return nil
+}
+
+// ofTarget refuses columns of the source in WHEN NOT MATCHED BY SOURCE.
+func (cb *changeBinder) ofTarget(cols []int, pos tsql.Pos) error {
+	for _, c := range cols {
+		if c < cb.item.start || c >= cb.item.end {
+			return lineAt(sqlError(207, 16, 1, "Invalid column name '%s'.", cb.scope.cols[c].name), pos)
+		}
+	}
+	return nil
+}
+
 func (b *binder) planMerge(st *tsql.Merge, env *bindEnv) (plan, error) {
+	if err := checkTargetHints(st.Target, "MERGE"); err != nil {
+		return nil, err
+	}
+	if err := checkMergeActions(st.Actions); err != nil {
+		return nil, err
+	}
 	env, err := b.declareCTEs(st.With, nil, env)
 	if err != nil {
 		return nil, err
@@ -63,6 +104,11 @@ func (b *binder) planMerge(st *tsql.Merge, env *bindEnv) (plan, error) {
 			if act.cond, err = cb.predicate(cb.scope, a.Cond); err != nil {
 				return nil, err
 			}
+			if a.Match == tsql.NotMatchedBySource {
+				if err := cb.ofTarget(act.cond.cols, a.Pos); err != nil {
+					return nil, err
+				}
+			}
 		}
 		switch a.Kind {
 		case "UPDATE":
@@ -70,6 +116,11 @@ func (b *binder) planMerge(st *tsql.Merge, env *bindEnv) (plan, error) {
 				return nil, err
 			}
 			for _, s := range act.set {
+				if a.Match == tsql.NotMatchedBySource && s.s != nil {
+					if err := cb.ofTarget(s.s.cols, a.Pos); err != nil {
+						return nil, err
+					}
+				}
 				pl.cols = append(pl.cols, s.ordinal)
 			}
 		case "INSERT":
@@ -149,6 +200,9 @@ func (pl *mergePlan) run(x *exec, fr *frame, sink Sink) (stmtResult, error) {
 	}
 	if err := pl.output.columnsTo(sink); err != nil {
 		return res, err
+	}
+	for i := range pl.actions {
+		x.keepVariables(pl.output, pl.actions[i].set)
 	}
 	var rows []mergeRow
 	changed := map[*storage.Record]bool{}

@@ -203,6 +203,10 @@ func (r *outputRun) add(inserted, deleted []value.Value, action string, from []v
 	row[o.action] = value.NewString(value.NVarChar, action)
 	copy(row[o.from:], from)
 	rc := rowCtx{ctx: r.x.ctx, sess: r.x.p.sess, frame: r.x.fr, exec: r.x, row: row}
+	if r.x.before != nil {
+		defer func(after []value.Value) { r.x.fr.vals = after }(r.x.fr.vals)
+		r.x.fr.vals = r.x.before
+	}
 	for n, c := range o.clauses {
 		out := make([]value.Value, len(c.items))
 		for i, s := range c.items {

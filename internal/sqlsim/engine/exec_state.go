@@ -27,6 +27,11 @@ type exec struct {
 
 	identity    value.Value
 	hasIdentity bool
+
+	drawn map[*object]*drawn // from sequences, by the row at hand
+
+	// before is what the variables held before a statement that sets them: OUTPUT shows those.
+	before []value.Value
 }
 
 // execOf returns the exec that a row context carries.

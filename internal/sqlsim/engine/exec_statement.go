@@ -94,6 +94,9 @@ func (p *planner) planOf(fr *frame, st tsql.Statement) (*cachedPlan, error) {
 
 // plan plans a statement.
 func (p *planner) plan(fr *frame, st tsql.Statement, stmt *stmtPlan) (plan, error) {
+	if err := checkNextValues(st); err != nil {
+		return nil, err
+	}
 	env := &bindEnv{stmt: stmt, chain: p.chain()}
 	b := &binder{p: p, vars: fr.layout}
 	switch st := st.(type) {

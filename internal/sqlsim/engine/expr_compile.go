@@ -359,6 +359,9 @@ func compileNextValue(sc *scope, e *tsql.NextValue) (*scalar, error) {
 		return nil, err
 	}
 	s := newScalar(typ, false, func(rc *rowCtx) (value.Value, error) {
+		if x := execOf(rc); x != nil {
+			return x.drawNext(rc, e)
+		}
 		return rc.sess.be.nextSequence(rc, e.Sequence)
 	})
 	s.constant, s.literal, s.subqueries = false, false, true

@@ -469,6 +469,9 @@ func compileDateAdd(c *callSite) (*scalar, error) {
 	}
 	return c.result(typ, func(rc *rowCtx, v []value.Value) (value.Value, error) {
 		ticks, ok := addPart(p, v[0].Int(), v[1].LocalTicks())
+		if ok && typ.Kind == value.SmallDateTime && p == dpMillisecond && inRange(value.DateTime, ticks) {
+			ticks = value.NewDateTime(ticks).LocalTicks() // so 29.999 s are 30, and the next minute
+		}
 		if !ok || !inRange(typ.Kind, ticks) {
 			return value.Value{}, sqlError(517, 16, 1, "Adding a value to a '%s' column caused an overflow.", typ.Kind)
 		}
@@ -598,14 +601,24 @@ func compileDateTrunc(c *callSite) (*scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	typ, err := c.date(0)
+	var typ value.Type
+	if c.args[0].typ.Kind.IsCharacter() {
+		typ = value.Type{Kind: value.DateTime2, Scale: 7}
+		err = c.to(0, typ)
+	} else {
+		typ, err = c.date(0)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if typ.Kind == value.DateTimeOffset && c.args[0].typ.Kind.IsCharacter() {
-		typ = value.Type{Kind: value.DateTime2, Scale: 7}
+	digits := int(typ.Scale) // of seconds, that the type can hold
+	switch typ.Kind {
+	case value.DateTime:
+		digits = 3
+	case value.SmallDateTime:
+		digits = 0
 	}
-	if p == dpWeekday || p == dpTZOffset || p == dpNanosecond || !partFits(p, typ.Kind) {
+	if p == dpWeekday || p == dpTZOffset || p == dpNanosecond || !partFits(p, typ.Kind) || p == dpMillisecond && digits < 3 || p == dpMicrosecond && digits < 6 {
 		return nil, c.badDatepart(p, typ)
 	}
 	return perStatementIf(p == dpWeek, c.result(typ, func(rc *rowCtx, v []value.Value) (value.Value, error) {

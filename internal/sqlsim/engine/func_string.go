@@ -432,6 +432,9 @@ func cutText(typ value.Type, s string) value.Value {
 }
 
 func compileStuff(c *callSite) (*scalar, error) {
+	if c.args[0].typ.Kind.IsBinary() {
+		return c.stuffBinary()
+	}
 	for _, n := range []int{0, 3} {
 		if err := c.text(n); err != nil {
 			return nil, err
@@ -477,6 +480,44 @@ func compileStuff(c *callSite) (*scalar, error) {
 	})
 	s.coercible = strongest([]*scalar{args[0], args[3]})
 	return s, nil
+}
+
+// stuffBinary is STUFF over bytes.
+func (c *callSite) stuffBinary() (*scalar, error) {
+	a, b := c.args[0].typ, c.args[3].typ
+	typ := value.Type{Kind: value.VarBinary, Length: min(8000, a.Length+b.Length)}
+	if a.IsMax() || b.IsMax() {
+		typ.Length = value.Max
+	}
+	if err := c.to(3, value.Type{Kind: value.VarBinary, Length: value.Max}); err != nil {
+		return nil, err
+	}
+	for _, n := range []int{1, 2} {
+		if err := c.bigint(n); err != nil {
+			return nil, err
+		}
+	}
+	return c.lax(typ, func(rc *rowCtx, v []value.Value) (value.Value, error) {
+		if v[0].IsNull() || v[1].IsNull() || v[2].IsNull() {
+			return value.NewNull(typ.Kind), nil
+		}
+		s := v[0].Bytes()
+		start, count := v[1].Int(), v[2].Int()
+		if start < 1 || start > int64(len(s)) || count < 0 {
+			return value.NewNull(typ.Kind), nil
+		}
+		out := append([]byte(nil), s[:start-1]...)
+		if !v[3].IsNull() {
+			out = append(out, v[3].Bytes()...)
+		}
+		if count < int64(len(s))-start+1 {
+			out = append(out, s[start-1+count:]...)
+		}
+		if typ.Length != value.Max && len(out) > typ.Length {
+			out = out[:typ.Length]
+		}
+		return value.NewBinary(value.VarBinary, out), nil
+	}), nil
 }
 
 func compileReplicate(c *callSite) (*scalar, error) {
@@ -616,7 +657,9 @@ func reverseText(s string) string {
 // concat is CONCAT and CONCAT_WS: NULL counts as nothing.
 func (c *callSite) concat(separated bool) (*scalar, error) {
 	unicode, longest, width := false, false, 0
+	bare := true // nothing but NULL: varchar(1)
 	for n := range c.args {
+		bare = bare && (c.args[n].typ.Kind == value.Unknown || separated && n == 0)
 		if err := c.text(n); err != nil {
 			return nil, err
 		}
@@ -628,7 +671,10 @@ func (c *callSite) concat(separated bool) (*scalar, error) {
 	if separated {
 		width += c.args[0].typ.Length * len(c.args)
 	}
-	if longest {
+	switch {
+	case bare:
+		unicode, width = false, 1
+	case longest:
 		width = value.Max
 	}
 	typ, err := c.textType(unicode, width, c.args...)

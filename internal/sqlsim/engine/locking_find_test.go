@@ -26,8 +26,8 @@ func TestFindingLooksUpOnlyWhatItNeeds(t *testing.T) {
 		{"an order", `WITH c AS (SELECT TOP (5) Id, V FROM dbo.J WITH (READPAST) WHERE K = 1 ORDER BY W) UPDATE c SET V = 9`, true},
 		{"a join", `UPDATE j SET V = 9 FROM dbo.J AS j WITH (READPAST, INDEX (IX)) JOIN (VALUES (0)) AS v (X) ON ISNULL(j.W, 0) = v.X WHERE j.K = 1`, true},
 		{"included column", `UPDATE dbo.J WITH (READPAST) SET V = 9 WHERE K = 1 AND N = 0`, false},
-		{"the condition of the filter", `UPDATE dbo.J WITH (READPAST, INDEX (IXF)) SET V = 9 WHERE F = 0`, false},
-		{"the condition of a filter by IS NULL", `UPDATE dbo.J WITH (READPAST, INDEX (IXN)) SET V = 9 WHERE W IS NULL`, true},
+		{"the condition of the filter", `UPDATE j SET V = 9 FROM dbo.J AS j WITH (READPAST, INDEX (IXF)) WHERE F = 0`, false},
+		{"the condition of a filter by IS NULL", `UPDATE j SET V = 9 FROM dbo.J AS j WITH (READPAST, INDEX (IXN)) WHERE W IS NULL`, true},
 		{"the clustered index", `UPDATE dbo.J WITH (READPAST) SET V = 9 WHERE Id IN (1, 2)`, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -77,6 +77,33 @@ func readHints(list []*tsql.TableHint) (tableHints, error) {
 	return h, nil
 }
 
+// checkTargetHints refuses the hints that the target of a change does not take.
+func checkTargetHints(src tsql.TableSource, verb string) error {
+	ref, ok := src.(*tsql.TableRef)
+	if !ok {
+		return nil
+	}
+	for _, h := range ref.Hints {
+		switch strings.ToUpper(h.Name) {
+		case "NOLOCK", "READUNCOMMITTED":
+			return lineAt(sqlError(1065, 15, 1, "The NOLOCK and READUNCOMMITTED lock hints are not allowed for target tables of INSERT, UPDATE, DELETE or MERGE statements."), h.Pos)
+		case "READCOMMITTEDLOCK":
+			if verb == "INSERT" {
+				return lineAt(sqlError(4140, 16, 1, "The READCOMMITTEDLOCK lock hint is not allowed on the target table of an INSERT statement."), h.Pos)
+			}
+		case "READPAST":
+			if verb == "INSERT" {
+				return tsql.Unsupported(h.Line, "READPAST on the target of an INSERT, which SQL Server does not take either")
+			}
+		case "INDEX", "FORCESEEK", "FORCESCAN":
+			if verb != "MERGE" {
+				return lineAt(sqlError(1069, 16, 1, "Index hints are only allowed in a FROM or OPTION clause."), h.Pos)
+			}
+		}
+	}
+	return nil
+}
+
 // reading turns isolation level and hints into how a cursor reads and which lock the
 // table gets.
 func (x *exec) reading(t *table, h tableHints, target bool) (storage.Read, storage.Mode, storage.Duration, error) {
@@ -85,14 +112,18 @@ func (x *exec) reading(t *table, h tableHints, target bool) (storage.Read, stora
 	if t.obj != nil {
 		db = t.obj.db
 	}
+	versions := db.rcsi && (iso == readCommitted || h.committed) && !h.committedLock
+	if h.updLock {
+		h.committed, h.committedLock = false, false // ignored beside UPDLOCK
+	}
 	if h.readPast && (iso == snapshot || iso == serializable && !h.committed && !h.committedLock && !h.repeatable || h.serializable) {
 		return storage.Read{}, 0, 0, sqlError(650, 16, 1, "You can only specify the READPAST lock in the READ COMMITTED or REPEATABLE READ isolation levels.")
 	}
 	if h.readPast && iso == readUncommitted && !h.committed && !h.committedLock && !h.repeatable && !h.updLock && !h.xLock && !target {
 		return storage.Read{}, 0, 0, sqlError(650, 16, 1, "You can only specify the READPAST lock in the READ COMMITTED or REPEATABLE READ isolation levels.")
 	}
-	if h.readPast && db.rcsi && iso == readCommitted && !h.committedLock && !h.repeatable && !h.updLock && !h.xLock && !h.tabLock && !h.tabLockX && !target {
-		// It would read versions, and skip nothing.
+	if h.readPast && versions {
+		// It wants READCOMMITTEDLOCK beside it, whatever else is there.
 		return storage.Read{}, 0, 0, sqlError(650, 16, 1, "You can only specify the READPAST lock in the READ COMMITTED or REPEATABLE READ isolation levels.")
 	}
 	switch {
@@ -141,7 +172,7 @@ func (x *exec) reading(t *table, h tableHints, target bool) (storage.Read, stora
 		r.Lock = storage.ModeS
 		mode := storage.ModeS
 		if h.updLock {
-			r.Lock, mode, held = storage.ModeU, storage.ModeU|storage.ModeIX, storage.ForTransaction
+			r.Lock, mode, held = storage.ModeX, storage.ModeX, storage.ForTransaction
 		}
 		return r, mode, held, nil
 	case h.xLock:

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/chokaq/chokaq/internal/sqlsim/tsql"
 	"github.com/chokaq/chokaq/internal/sqlsim/value"
@@ -253,5 +254,6 @@ func (s *Session) throw(ctx context.Context, fr *frame, st *tsql.Throw) error {
 	if message.IsNull() {
 		text = "(null)"
 	}
+	text = strings.ReplaceAll(text, "%%", "%") // which THROW wants doubled, though it formats nothing
 	return sqlError(int32(n), 16, uint8(min(max(state.Int(), 0), 255)), "%s", text)
 }

@@ -61,6 +61,7 @@ type grant struct {
 	modes     [3]Mode // by Duration
 	at        int     // position in owner.held
 	statement bool    // is in owner.statement
+	taken     int     // application locks: how often
 }
 
 func (g *grant) mode() Mode { return g.modes[0] | g.modes[1] | g.modes[2] }

@@ -269,18 +269,26 @@ func (tx *Txn) TryLockTable(t *Table, mode Mode, d Duration) bool {
 // owner or the session's.
 func (s *Store) LockApplication(ctx context.Context, o *Owner, database int32, name string, mode Mode, wait time.Duration) (immediately bool, err error) {
 	var c Counters
-	_, _, err = s.Locks.acquire(ctx, o, Resource{Kind: ResourceApplication, Database: database, Key: name}, mode, ForTransaction, wait, &c)
+	g, _, err := s.Locks.acquire(ctx, o, Resource{Kind: ResourceApplication, Database: database, Key: name}, mode, ForTransaction, wait, &c)
+	if err == nil {
+		s.Locks.mu.Lock()
+		g.taken++
+		s.Locks.mu.Unlock()
+	}
 	return c.LockWaits == 0, err
 }
 
-// UnlockApplication releases it; false if o does not hold it.
+// UnlockApplication undoes one LockApplication, and releases the lock with the last; false
+// if o does not hold it. Until then the lock keeps the strongest mode that was asked for.
 func (s *Store) UnlockApplication(o *Owner, database int32, name string) bool {
 	m := s.Locks
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if l := m.locks[Resource{Kind: ResourceApplication, Database: database, Key: name}]; l != nil {
 		if g := l.grantOf(o); g != nil {
-			m.releaseLocked(g, ForTransaction)
+			if g.taken--; g.taken < 1 {
+				m.releaseLocked(g, ForTransaction)
+			}
 			return true
 		}
 	}

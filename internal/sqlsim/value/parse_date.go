@@ -330,7 +330,7 @@ func (p *dateParser) time(d *dateText) bool {
 		pm := r[0]|0x20 == 'p'
 		p.pos += 2
 		switch {
-		case hour > 12 && !pm:
+		case hour > 12 && !pm, hour == 0 && pm:
 			return false
 		case pm && hour < 12:
 			hour += 12
@@ -372,10 +372,14 @@ func (p *dateParser) offset(d *dateText) bool {
 	if r[0] != '+' && r[0] != '-' {
 		return true
 	}
-	if len(r) < 6 || !isDigit(r[1]) || !isDigit(r[2]) || r[3] != ':' || !isDigit(r[4]) || !isDigit(r[5]) {
+	if len(r) < 5 || !isDigit(r[1]) || !isDigit(r[2]) || r[3] != ':' || !isDigit(r[4]) {
 		return false
 	}
-	hours, minutes := number(r[1:3]), number(r[4:6])
+	end := 5 // of minutes, which may be one digit
+	if len(r) > end && isDigit(r[end]) {
+		end++
+	}
+	hours, minutes := number(r[1:3]), number(r[4:end])
 	d.offset = hours*60 + minutes
 	d.hasOffset = true
 	if minutes > 59 || d.offset > 14*60 {
@@ -384,7 +388,7 @@ func (p *dateParser) offset(d *dateText) bool {
 	if r[0] == '-' {
 		d.offset = -d.offset
 	}
-	p.pos += 6
+	p.pos += end
 	return true
 }
 

@@ -1,0 +1,75 @@
+package engine
+
+import "testing"
+
+func TestDocumentedConversions(t *testing.T) {
+	checkDocumented(t, []documented{
+		{"t-sql/functions/cast-and-convert-transact-sql", []documentedCase{
+			{`=CAST(9.5 AS int), CAST(9.5 AS decimal(6,4)), CAST(10.6496 AS int), CAST(-10.6496 AS int), CAST(10.6496 AS numeric), CAST(-10.6496 AS numeric)`, `9, 9.5000, 10, -10, 11, -11`},
+			{`=CAST(10.3496847 AS money), CAST(CAST(10.5 AS money) AS int), CAST(CAST(-10.5 AS money) AS int), CAST(10.9e0 AS int), CAST(CAST('1900-01-02 12:00' AS datetime) AS int)`, `10.3497, 11, -11, 10, 2`},
+			{`type CAST('a' AS varchar)`, `varchar(30)`},
+			{`=CONVERT(varchar(10), GETDATE(), NULL)`, `NULL`},
+			{`=CAST(123 AS char(2)), CAST(CAST(123 AS smallint) AS varchar(2)), CAST(CAST(123 AS tinyint) AS varchar(2))`, `'* ', '*', '*'`},
+			{`=CAST(123 AS nvarchar(2))`, `!8115`},
+			{`=CAST(123 AS nchar(2))`, `!8115`},
+			{`=CAST($123.45 AS varchar(3))`, `!234`},
+			{`=CAST(123.45 AS varchar(3))`, `!8115`},
+			{`=CAST(0x41 AS varbinary(2)), CAST(CAST(0x41 AS nvarchar) AS varbinary)`, `0x41, 0x4100`},
+			{`=CAST('' AS decimal(5,2))`, `!8114`},
+			{`=CAST('' AS int), CAST('' AS float)`, `0, 0`},
+			{`=CAST('abc' AS int)`, `!245`},
+			{`=CAST('abc' AS numeric(5,2))`, `!8114`},
+			{`=CAST('abc' AS float)`, `!8114`},
+			{`=CONVERT(char(8), 0x4E616d65, 0), CONVERT(char(8), 0x4E616d65, 1), CONVERT(char(8), 0x4E616d65, 2)`, `'Name    ', '0x4E616D', '4E616D65'`},
+			{`=CONVERT(binary(8), 'Name', 0), CONVERT(binary(4), '0x4E616D65', 1), CONVERT(binary(4), '4E616D65', 2)`, `0x4E616D6500000000, 0x4E616D65, 0x4E616D65`},
+			{`=CONVERT(varbinary(4), '0x4E6', 1)`, `!8114`},
+			{`=CONVERT(varbinary(4), '4E616D65', 1)`, `!8114`},
+			{`=CONVERT(varbinary(2), '0x4E616D65', 1)`, `0x4E61`},
+			{`=CAST('2006-04-25T15:50:59.997' AS datetime), CONVERT(varchar(40), CONVERT(datetime, '2006-04-25T15:50:59.997', 126), 121)`, `2006-04-25 15:50:59.9966667, '2006-04-25 15:50:59.997'`},
+			{`DECLARE @d datetime = '2006-04-18 09:58:04.570'; SELECT CAST(@d AS nvarchar(30)), CONVERT(nvarchar(30), @d, 126), CONVERT(varchar(30), @d, 1), CONVERT(varchar(30), @d, 102), CONVERT(varchar(30), @d, 3), CONVERT(varchar(30), @d, 104), CONVERT(varchar(30), @d, 5)`, `'Apr 18 2006  9:58AM', '2006-04-18T09:58:04.570', '04/18/06', '2006.04.18', '18/04/06', '18.04.2006', '18-04-06'`},
+			{`DECLARE @d datetime = '2006-04-18 09:58:04.570'; SELECT CONVERT(varchar(30), @d, 6), CONVERT(varchar(30), @d, 106), CONVERT(varchar(30), @d, 7), CONVERT(varchar(30), @d, 107), CONVERT(varchar(30), @d, 108), CONVERT(varchar(30), @d, 109), CONVERT(varchar(30), @d, 10), CONVERT(varchar(30), @d, 110)`, `'18 Apr 06', '18 Apr 2006', 'Apr 18, 06', 'Apr 18, 2006', '09:58:04', 'Apr 18 2006  9:58:04:570AM', '04-18-06', '04-18-2006'`},
+			{`DECLARE @d datetime = '2006-04-18 09:58:04.570'; SELECT CONVERT(varchar(30), @d, 11), CONVERT(varchar(30), @d, 111), CONVERT(varchar(30), @d, 12), CONVERT(varchar(30), @d, 112), CONVERT(varchar(30), @d, 113), CONVERT(varchar(30), @d, 114), CONVERT(varchar(30), @d, 20), CONVERT(varchar(30), @d, 21)`, `'06/04/18', '2006/04/18', '060418', '20060418', '18 Apr 2006 09:58:04:570', '09:58:04:570', '2006-04-18 09:58:04', '2006-04-18 09:58:04.570'`},
+			{`=CONVERT(varchar(30), CAST('2012-11-07T18:26:20.000' AS datetime), 126), CONVERT(varchar(30), CAST('2012-11-07T18:26:20' AS smalldatetime), 121)`, `'2012-11-07T18:26:20', '2012-11-07 18:26:00.000'`},
+			{`=CAST(CAST('2006-04-18' AS date) AS varchar(30)), CAST(CAST('2006-04-18 09:58:04.57' AS datetime2(3)) AS varchar(30)), CAST(CAST('09:58' AS time(0)) AS varchar(30))`, `'2006-04-18', '2006-04-18 09:58:04.570', '09:58:00'`},
+			{`=CONVERT(datetime, '2006-12-12T23:45:12Z', 127)`, `2006-12-12 23:45:12`},
+			{`=CONVERT(varchar(30), CAST('31/12/49' AS date), 3)`, `!241`},
+			{`=CONVERT(date, '31/12/49', 3), CONVERT(date, '31/12/50', 3)`, `2049-12-31, 1950-12-31`},
+			{`=CONVERT(varchar(20), $4235.98), CONVERT(varchar(20), $3510.919, 1), CONVERT(varchar(20), $4235.9819, 2), CONVERT(varchar(20), $4235.9819, 126)`, `'4235.98', '3,510.92', '4235.9819', '4235.9819'`},
+			{`=CONVERT(varchar(30), 1234567.891e0), CONVERT(varchar(30), 123.456e0, 1), CONVERT(varchar(30), 123.456e0, 2)`, `'1.23457e+006', '1.2345600e+002', '1.234560000000000e+002'`},
+			{`DECLARE @v decimal(5,2) = 193.57; SELECT CAST(CAST(@v AS varbinary(20)) AS decimal(10,5))`, `193.57000`},
+			{`=CONVERT(datetimeoffset, CAST('2006-04-18' AS datetime), 0)`, `2006-04-18 00:00:00 +00:00`},
+			{`=CONVERT(datetimeoffset, CAST('2006-04-18' AS datetime), 121)`, `!9809`},
+		}},
+		{"t-sql/data-types/precision-scale-and-length-transact-sql", []documentedCase{
+			{`type CAST(0.0000009000 AS decimal(30,20)) * CAST(1.0000000000 AS decimal(30,20))`, `decimal(38,17)`},
+			{`=CAST(0.0000009000 AS decimal(30,20)) * CAST(1.0000000000 AS decimal(30,20))`, `0.00000090000000000`},
+			{`type CAST(0.0000009000 AS decimal(30,10)) * CAST(1.0000000000 AS decimal(30,10))`, `decimal(38,6)`},
+			{`=CAST(0.0000009000 AS decimal(30,10)) * CAST(1.0000000000 AS decimal(30,10))`, `0.000001`},
+			{`type CAST(1 AS decimal(5,2)) + CAST(1 AS decimal(8,4)), CAST(1 AS decimal(5,2)) - CAST(1 AS decimal(8,1)), CAST(1 AS decimal(5,2)) * CAST(1 AS decimal(8,4)), CAST(1 AS decimal(5,2)) / CAST(1 AS decimal(8,4)), CAST(1 AS decimal(5,2)) % CAST(1 AS decimal(8,4))`, `decimal(9,4), decimal(10,2), decimal(14,6), decimal(18,11), decimal(7,4)`},
+			{`type CAST(1 AS decimal(5,2)) + CAST(1 AS int), CAST(1 AS decimal(5,2)) / CAST(1 AS int), CAST(1 AS decimal(5,2)) * CAST(1 AS bigint), CAST(1 AS decimal(5,2)) * CAST(1 AS smallint), CAST(1 AS decimal(5,2)) * CAST(1 AS tinyint)`, `decimal(13,2), decimal(16,13), decimal(25,2), decimal(11,2), decimal(9,2)`},
+			{`type CAST(1 AS decimal(38,10)) + CAST(1 AS decimal(38,20)), CAST(1 AS decimal(38,0)) + CAST(1 AS decimal(38,38))`, `decimal(38,10), decimal(38,0)`},
+			{`SELECT CAST(1 AS decimal(5,2)) AS a INTO #t UNION ALL SELECT CAST(1 AS decimal(8,4)); SELECT a FROM #t; SELECT name, precision, scale FROM tempdb.sys.columns WHERE object_id = OBJECT_ID('tempdb..#t')`, `1.0000 | 1.0000 | 'a', 8, 4`},
+			{`type CAST('a' AS char(5)) + CAST('b' AS varchar(7)), CAST('a' AS varchar(5000)) + CAST('b' AS varchar(5000)), CAST('a' AS nvarchar(3000)) + CAST('b' AS nvarchar(3000)), CAST(0x01 AS binary(2)) + CAST(0x02 AS varbinary(3))`, `varchar(12), varchar(8000), nvarchar(4000), varbinary(5)`},
+		}},
+		{"t-sql/functions/round-transact-sql", []documentedCase{
+			{`=ROUND(748.58, -4), ROUND(748.58, -1), ROUND(748.58, -2)`, `0.00, 750.00, 700.00`},
+			{`=ROUND(748.58, -3)`, `!8115`},
+			{`=ROUND(CAST(748.58 AS decimal(6,2)), -3)`, `1000.00`},
+			{`=ROUND(123.9994, 3), ROUND(123.9995, 3), ROUND(123.4545, 2), ROUND(123.45, -2)`, `123.9990, 124.0000, 123.4500, 100.00`},
+			{`=ROUND(150.75, 0), ROUND(150.75, 0, 1)`, `151.00, 150.00`},
+			{`type ROUND(CAST(1 AS tinyint), 0), ROUND(CAST(1 AS smallint), 0), ROUND(CAST(1 AS bigint), 0), ROUND(CAST(1 AS smallmoney), 0), ROUND(CAST(1 AS real), 0), ROUND(1.25, 1)`, `int, int, bigint, money, float, decimal(3,2)`},
+		}},
+		{"t-sql/functions/power-transact-sql", []documentedCase{
+			{`=POWER(CAST(2.0 AS float), -100.0), POWER(2, -100.0), POWER(2.0, -100.0), POWER(2.00, -100.0), POWER(2.0, 3)`, `7.888609052210118e-31, 0, 0.0, 0.00, 8.0`},
+			{`type POWER(2.0, 3), POWER(CAST(2 AS tinyint), 3), POWER(CAST(2 AS bigint), 3), POWER($2, 3), POWER('2', 3), POWER(CAST(2 AS real), 3), POWER(CAST(1 AS bit), 3)`, `decimal(38,1), int, bigint, money, float, float, float`},
+			{`=POWER(2, 31)`, `!232`},
+		}},
+		{"t-sql/functions/str-transact-sql", []documentedCase{
+			{`=STR(123.45, 6, 1), STR(123.45, 2, 2), STR(FLOOR(123.45), 8, 3), STR(12, 10), STR(1223, 2), STR(12.5)`, `' 123.5', '**', ' 123.000', '        12', '**', '        13'`},
+		}},
+		{"t-sql/functions/isnumeric-transact-sql", []documentedCase{
+			{`=ISNUMERIC('+'), ISNUMERIC('-'), ISNUMERIC('$'), ISNUMERIC('abc'), ISNUMERIC(1.5), ISNUMERIC('1,000'), ISNUMERIC('')`, `1, 1, 1, 0, 1, 1, 0`},
+			{`type ISNUMERIC('1')`, `int`},
+		}},
+	})
+}
