@@ -29,7 +29,8 @@ BEGIN
 
     IF @Granted < 0
     BEGIN
-        DECLARE @Message nvarchar(2000) = CONCAT(N'chokaq: the lock on idempotency key "', @IdempotencyKey, N'" of job type "', @JobType,
+        /* THROW takes %% for a percent sign. */
+        DECLARE @Message nvarchar(2000) = CONCAT(N'chokaq: the lock on idempotency key "', REPLACE(@IdempotencyKey, N'%', N'%%'), N'" of job type "', REPLACE(@JobType, N'%', N'%%'),
             N'" was not granted (sp_getapplock returned ', @Granted,
             N'): another transaction that has enqueued this key is still open, or this one was the victim of a deadlock. Nothing was enqueued; the call can be repeated.');
         THROW 51014, @Message, 1;

@@ -39,7 +39,8 @@ BEGIN
     IF @OldValue IS NULL
     BEGIN
         SELECT @Names = STRING_AGG(s.Name, N', ') WITHIN GROUP (ORDER BY s.Name) FROM chokaq.Settings AS s;
-        SET @Message = CONCAT(N'chokaq.SetSetting: there is no setting "', @Name, N'". The settings are ', @Names, N'. Nothing was changed.');
+        /* THROW takes %% for a percent sign. */
+        SET @Message = CONCAT(N'chokaq.SetSetting: there is no setting "', REPLACE(@Name, N'%', N'%%'), N'". The settings are ', @Names, N'. Nothing was changed.');
         THROW 51010, @Message, 1;
     END;
 
