@@ -90,6 +90,8 @@ func agentError(err error) error {
 		switch e.Number {
 		case 229, 916, 15247:
 			return fmt.Errorf("this login may not manage SQL Server Agent jobs; a member of sysadmin may: %w", err)
+		case 51018:
+			return fmt.Errorf("this login does not see the procedures that the jobs would run, or the database has no ChokaQ: a member of sysadmin sees them, and may install the jobs: %w", err)
 		case 40515:
 			// Azure SQL Database refuses the names in msdb before the script's own check of the edition has run.
 			return fmt.Errorf("there is no SQL Server Agent in Azure SQL Database. Run recovery from the worker instead (CHOKAQ_RECOVERY_ENABLED=true), or chokaq-worker recover from a scheduler of your own; nothing was changed: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -39,8 +40,8 @@ func findDead(ctx context.Context, client *driver.Client, f deadFilter) ([]int64
 		if f.limit > 0 {
 			most = min(most, f.limit-len(ids))
 		}
-		var text string
-		if err := client.DB().QueryRowContext(ctx, query, append([]any{sql.Named("After", after), sql.Named("Most", most)}, values...)...).Scan(&text); err != nil {
+		text, err := lastText(ctx, client.DB(), query, append([]any{sql.Named("After", after), sql.Named("Most", most)}, values...)...)
+		if err != nil {
 			return nil, procedureError("chokaq.FindDeadJobs", err)
 		}
 		var page []int64
@@ -54,6 +55,28 @@ func findDead(ctx context.Context, client *driver.Client, f deadFilter) ([]int64
 		after = page[len(page)-1]
 	}
 	return ids, nil
+}
+
+// lastText runs a batch that ends with a row of one text. An error that does not end the batch, such as a missing right on its procedure, comes with a row of
+// NULL, and is only seen by who reads on.
+func lastText(ctx context.Context, pool *sql.DB, batch string, args ...any) (string, error) {
+	rows, err := pool.QueryContext(ctx, batch, args...)
+	if err != nil {
+		return "", err
+	}
+	var text sql.NullString
+	for rows.Next() {
+		if err := rows.Scan(&text); err != nil {
+			return "", errors.Join(err, rows.Close())
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return "", err
+	}
+	if !text.Valid {
+		return "", errors.New("there is no answer")
+	}
+	return text.String, nil
 }
 
 func findDeadByView(ctx context.Context, client *driver.Client, f deadFilter) ([]int64, error) {

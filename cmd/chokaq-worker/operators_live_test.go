@@ -125,6 +125,24 @@ func TestRolesOfCommands(t *testing.T) {
 			call(t, as, args...).want(t, status)
 		}
 	}
+	// A producer may not even look, and is told so whatever the command.
+	exec1(t, dsn, "CREATE LOGIN producer WITH PASSWORD = N'Work-1234'; CREATE USER producer FOR LOGIN producer; ALTER ROLE chokaq_producer ADD MEMBER producer")
+	producer := server.DSNFor("shop", "producer", "Work-1234")
+	denied := [][]string{{"dlq", "requeue", "--all", "--yes"}, {"dlq", "discard", "--error", "no", "--note", "x", "--yes"}, {"dlq", "requeue", "1"}, {"dlq", "edit", "1", "--priority", "3"}, {"queue", "pause", "mail"},
+		{"queue", "limit", "mail", "3"}, {"queue", "timeouts", "mail", "--fetched", "none", "--zombie", "none"}, {"settings", "set", "Retention.Archive", "48h"}, {"workers", "handlers", "6f9619ff", "3"},
+		{"recurring", "set", "r", "--cron", "@daily", "--type", "t"}, {"recurring", "pause", "r"}, {"recurring", "remove", "r", "--yes"}, {"recover"}, {"migrate", "status"}, {"migrate", "up"}, {"migrate", "down", "--yes"}}
+	for name, arguments := range lists {
+		if name != "recurring next" {
+			denied = append(denied, append(strings.Fields(name), arguments...))
+		}
+	}
+	for _, args := range denied {
+		r := call(t, producer, args...).want(t, 5)
+		if said := r.stdout + r.stderr; !strings.Contains(said, "this login ") || !strings.Contains(said, "member of") && !strings.Contains(said, "db_owner") {
+			t.Errorf("%q: %s", args, said)
+		}
+	}
+	call(t, producer, "agent-jobs", "install").want(t, 1, "member of sysadmin")
 	for _, args := range [][]string{{"recurring", "pause", "r"}, {"recurring", "resume", "r"}, {"recurring", "remove", "r", "--yes"}} {
 		call(t, server.DSNFor("shop", "operator", "Work-1234"), args...).want(t, 0)
 	}

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/microsoft/go-mssqldb/msdsn"
 )
 
 const dsnForm = "sqlserver://user:password@host:1433?database=name"
+
+// badParameter matches what go-mssqldb says of a parameter that it knows, up to the value.
+var badParameter = regexp.MustCompile(`^invalid (encrypt|trust server certificate|packet size|connection timeout|dial timeout|keepAlive|failover port|disableRetry|guid conversion|multiSubnetFailover|tcp port|log parameter|timezone)( value)? '`)
 
 // CheckDSN says what is wrong with the data source name, and never repeats it: it has a password in it.
 func (c Connection) CheckDSN() error {
@@ -19,6 +23,9 @@ func (c Connection) CheckDSN() error {
 	}
 	parsed, err := msdsn.Parse(c.DSN)
 	switch {
+	case err != nil && badParameter.MatchString(err.Error()):
+		return fmt.Errorf("%s: the value of %q in it is not accepted, see the documentation of go-mssqldb; accepted: %s, and parameters such as &encrypt=true&TrustServerCertificate=true", s,
+			badParameter.FindStringSubmatch(err.Error())[1], dsnForm)
 	case err != nil: // its text may repeat the whole name
 		return fmt.Errorf("%s: cannot be parsed (is every special character of the password percent-encoded?); accepted: %s", s, dsnForm)
 	case parsed.Database == "":

@@ -124,6 +124,12 @@ func TestDSNIsNeverRepeated(t *testing.T) {
 			t.Errorf("%q: %v", dsn, err)
 		}
 	}
+	for parameter, want := range map[string]string{"encrypt=hunter2": `"encrypt"`, "TrustServerCertificate=hunter2": `"trust server certificate"`, "dial+timeout=hunter2": `"dial timeout"`} {
+		err := Connection{DSN: "sqlserver://sa:x@h?database=d&" + parameter}.CheckDSN()
+		if err == nil || !strings.Contains(err.Error(), "the value of "+want+" in it is not accepted") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", parameter, err)
+		}
+	}
 	good := Connection{DSN: "sqlserver://sa:hunter2@h:1444?database=d"}
 	if err := good.CheckDSN(); err != nil {
 		t.Error(err)
