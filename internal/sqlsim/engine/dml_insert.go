@@ -432,9 +432,8 @@ func (pl *insertPlan) run(x *exec, fr *frame, sink Sink) (stmtResult, error) {
 	res.rows = int64(len(done))
 	if x.hasIdentity {
 		fr.setIdentity(x.identity)
-	} else if !t.variable && len(done) > 0 {
+	} else if !t.variable && len(done) > 0 && !fr.insideTrigger() {
 		fr.sess.identity = value.NewNull(value.Decimal)
-		fr.identity = value.NewNull(value.Decimal)
 	}
 	if err := x.fireTriggers(t, "INSERT", done, nil, nil); err != nil {
 		return res, err
@@ -443,6 +442,16 @@ func (pl *insertPlan) run(x *exec, fr *frame, sink Sink) (stmtResult, error) {
 		return res, err
 	}
 	return res, x.sendNotices(sink)
+}
+
+// insideTrigger reports a trigger, and what one calls: their inserts leave @@IDENTITY alone if they make none.
+func (fr *frame) insideTrigger() bool {
+	for ; fr != nil; fr = fr.parent {
+		if fr.trigger != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // fromExec runs the procedure of INSERT ... EXEC and takes the rows of its result sets.

@@ -50,8 +50,8 @@ func (d *documentedSink) Row(row []value.Value) error {
 }
 
 func (d *documentedSink) Message(e *value.Error) error {
-	if e.Number == 3621 {
-		return nil // the statement has been terminated
+	if e.Number == 3621 || e.Number == 8153 {
+		return nil // the statement has been terminated; NULL was eliminated by an aggregate
 	}
 	if e.Class > 10 {
 		d.out = append(d.out, fmt.Sprintf("!%d", e.Number))

@@ -64,7 +64,7 @@ func (b *selectBinder) bindOpenJSON(it *fromItem, s *tsql.TableFunc, args []*sca
 		cols = []scopeCol{
 			{name: "key", typ: value.Type{Kind: value.NVarChar, Length: 4000, Collation: bin}},
 			{name: "value", typ: value.Type{Kind: value.NVarChar, Length: value.Max, Collation: collation}, nullable: true},
-			{name: "type", typ: value.Type{Kind: value.TinyInt}},
+			{name: "type", typ: value.Type{Kind: value.Int}},
 		}
 	}
 	it.function = &tableFunction{run: func(rc *rowCtx, each rowFn) error {
@@ -116,7 +116,7 @@ func (b *selectBinder) bindOpenJSON(it *fromItem, s *tsql.TableFunc, args []*sca
 			case jsonNull:
 				v = value.NewNull(value.NVarChar)
 			}
-			return each([]value.Value{value.NewString(value.NVarChar, key), v, value.NewInt(value.TinyInt, int64(m.kind))})
+			return each([]value.Value{value.NewString(value.NVarChar, key), v, value.NewInt(value.Int, int64(m.kind))})
 		}
 		for i := range n.members {
 			if more, err := show(n.members[i].key, &n.members[i].node); err != nil || !more {

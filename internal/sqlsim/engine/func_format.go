@@ -42,9 +42,15 @@ func compileFormat(c *callSite) (*scalar, error) {
 		pattern := v[1].Str()
 		var out string
 		var err error
-		if v[0].Kind().IsTemporal() {
+		switch {
+		case v[0].Kind() == value.Time:
+			if pattern = timePattern(pattern); pattern == "" {
+				return value.NewNull(typ.Kind), nil
+			}
 			out, err = formatDateTime(v[0], pattern, line)
-		} else {
+		case v[0].Kind().IsTemporal():
+			out, err = formatDateTime(v[0], pattern, line)
+		default:
 			out, err = formatNumber(v[0], src, pattern, line)
 		}
 		return str(typ, out), err
@@ -57,6 +63,44 @@ var standardDates = map[string]string{
 	"t": "h:mm tt", "T": "h:mm:ss tt", "u": "yyyy-MM-dd HH:mm:ssZ", "y": "MMMM yyyy", "Y": "MMMM yyyy",
 	"o": "yyyy-MM-ddTHH:mm:ss.fffffff", "O": "yyyy-MM-ddTHH:mm:ss.fffffff",
 	"r": "ddd, dd MMM yyyy HH:mm:ss GMT", "R": "ddd, dd MMM yyyy HH:mm:ss GMT",
+}
+
+// timePattern makes a pattern of a time, which .NET takes for a span of time, one of a
+// date; empty if it is not valid. In a span, hours go to 23, and what is not a letter of
+// it must be quoted or escaped, colons and points among it.
+func timePattern(pattern string) string {
+	switch pattern {
+	case "c", "t", "T":
+		return "HH:mm:ss.FFFFFFF"
+	}
+	if len(pattern) < 2 {
+		return ""
+	}
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		switch ch := pattern[i]; ch {
+		case 'h':
+			b.WriteByte('H')
+		case 'm', 's', 'f', 'F':
+			b.WriteByte(ch)
+		case '\\':
+			if i++; i == len(pattern) {
+				return ""
+			}
+			b.WriteByte('\\')
+			b.WriteByte(pattern[i])
+		case '\'', '"':
+			end := strings.IndexByte(pattern[i+1:], ch)
+			if end < 0 {
+				return ""
+			}
+			b.WriteString(pattern[i : i+end+2])
+			i += end + 1
+		default:
+			return ""
+		}
+	}
+	return b.String()
 }
 
 // formatDateTime writes a date by a .NET pattern.
@@ -272,6 +316,38 @@ func group(s string) string {
 	return b.String()
 }
 
+func prefixSign(neg bool, s string) string {
+	if neg {
+		return "-" + s
+	}
+	return s
+}
+
+// spread puts digits in the places of a pattern such as ###-##-####, from the right; what
+// is left over goes before the first.
+func spread(digits, pattern string) string {
+	digits = strings.TrimLeft(digits, "0")
+	first := strings.IndexAny(pattern, "0#")
+	out := ""
+	for i := len(pattern) - 1; i >= 0; i-- {
+		switch ch := pattern[i]; {
+		case ch != '0' && ch != '#':
+			out = string(ch) + out
+		case i == first:
+			if digits == "" && ch == '0' {
+				digits = "0"
+			}
+			out = digits + out
+		case digits != "":
+			out = digits[len(digits)-1:] + out
+			digits = digits[:len(digits)-1]
+		case ch == '0' || strings.Contains(pattern[:i], "0"):
+			out = "0" + out
+		}
+	}
+	return out
+}
+
 // customNumber writes a number by a pattern of 0 and #, such as #,##0.00 or 00000.
 func customNumber(rat *big.Rat, pattern string, unsupported error) (string, error) {
 	sections := strings.Split(pattern, ";")
@@ -290,6 +366,9 @@ func customNumber(rat *big.Rat, pattern string, unsupported error) (string, erro
 	}
 	last := strings.LastIndexAny(pattern, "0#")
 	prefix, body, suffix := pattern[:first], pattern[first:last+1], pattern[last+1:]
+	if !strings.ContainsAny(body, ".,") && strings.Trim(body, "0#") != "" && !strings.Contains(prefix+suffix, "%") {
+		return prefixSign(neg, prefix+spread(fixed(new(big.Rat).Abs(rat), 0), body)+suffix), nil
+	}
 	if strings.Trim(body, "0#,.") != "" || strings.Count(body, ".") > 1 || strings.HasPrefix(suffix, ",") {
 		return "", unsupported
 	}

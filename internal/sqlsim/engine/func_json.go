@@ -88,7 +88,7 @@ func init() {
 		if err := c.text(1); err != nil {
 			return nil, err
 		}
-		typ, err := c.textType(c.args[0].typ.Kind.IsUnicode(), value.Max, c.args[0])
+		typ, err := c.textType(true, value.Max, c.args[0])
 		if err != nil {
 			return nil, err
 		}
@@ -130,11 +130,12 @@ func jsonLookup(text, pathText string) (*jsonNode, *jsonPath, error) {
 	if path.append {
 		return nil, nil, sqlError(13607, 16, 3, "JSON path is not properly formatted. Unexpected character 'a' is found at position 0.")
 	}
-	root, err := parseJSON(text)
-	if err != nil {
+	// What is wrong with the text after what the path leads to goes unnoticed.
+	root, err := parseJSONStart(text)
+	n := path.find(root)
+	if err != nil && (n == nil || !n.whole) {
 		return nil, path, err
 	}
-	n := path.find(root)
 	if n == nil && path.strict {
 		return nil, path, errJSONMissing()
 	}

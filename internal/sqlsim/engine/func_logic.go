@@ -81,12 +81,12 @@ func compileCoalesce(c *callSite) (*scalar, error) {
 		return nil, err
 	}
 	args := make([]*scalar, len(c.args))
-	nullable := true
+	nullable := false // unless one of the arguments is, whichever it is
 	for i, a := range c.args {
 		if args[i], err = coerceTo(a, typ); err != nil {
 			return nil, err
 		}
-		nullable = nullable && a.nullable
+		nullable = nullable || a.nullable
 	}
 	s := newScalar(typ, nullable, func(rc *rowCtx) (value.Value, error) {
 		for _, a := range args {

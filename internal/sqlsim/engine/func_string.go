@@ -288,6 +288,9 @@ func compileSubstring(c *callSite) (*scalar, error) {
 		if v[2].Int() < 0 {
 			return 0, 0, sqlError(537, 16, 3, "Invalid length parameter passed to the LEFT or SUBSTRING function.")
 		}
+		if src.Length != value.Max && max(v[1].Int(), v[2].Int()) > math.MaxInt32 {
+			return 0, 0, sqlError(8115, 16, 2, "Arithmetic overflow error converting expression to data type int.")
+		}
 		start = v[1].Int() - 1
 		end = start + v[2].Int()
 		return max(start, 0), min(max(end, 0), math.MaxInt32), nil
@@ -328,6 +331,7 @@ func compileSubstring(c *callSite) (*scalar, error) {
 }
 
 func compileCharIndex(c *callSite) (*scalar, error) {
+	long := c.args[1].typ.IsMax()
 	for n := range 2 {
 		if err := c.text(n); err != nil {
 			return nil, err
@@ -341,7 +345,7 @@ func compileCharIndex(c *callSite) (*scalar, error) {
 		return nil, err
 	}
 	typ := intType
-	if c.args[1].typ.IsMax() {
+	if long {
 		typ = bigintType
 	}
 	return c.result(typ, func(rc *rowCtx, v []value.Value) (value.Value, error) {

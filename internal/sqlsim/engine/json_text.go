@@ -24,6 +24,7 @@ const (
 // jsonNode is a value in a JSON text.
 type jsonNode struct {
 	kind    jsonKind
+	whole   bool   // was read to its end
 	raw     string // the text as written
 	text    string // a string without its quotes and escapes; true, false and numbers as written
 	members []jsonMember
@@ -47,15 +48,24 @@ func (n *jsonNode) member(key string) *jsonNode {
 
 // parseJSON reads a JSON text; error 13609 tells where it is wrong.
 func parseJSON(text string) (*jsonNode, error) {
+	n, err := parseJSONStart(text)
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// parseJSONStart is parseJSON, which has what comes before an error, too.
+func parseJSONStart(text string) (*jsonNode, error) {
 	p := jsonParser{src: text}
 	p.space()
 	var n jsonNode
 	if err := p.value(&n, 0); err != nil {
-		return nil, err
+		return &n, err
 	}
 	p.space()
 	if p.pos < len(p.src) {
-		return nil, p.unexpected()
+		return &n, p.unexpected()
 	}
 	return &n, nil
 }
@@ -120,6 +130,7 @@ func (p *jsonParser) value(n *jsonNode, depth int) error {
 		n.text = p.src[start:p.pos]
 	}
 	n.raw = p.src[start:p.pos]
+	n.whole = err == nil
 	return err
 }
 
