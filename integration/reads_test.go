@@ -125,3 +125,52 @@ func TestReadsOfWorkerCallsAreFlat(t *testing.T) {
 		}
 	}
 }
+
+// What purging reads does not depend on how much is kept.
+func TestReadsOfPurgingAreFlat(t *testing.T) {
+	const batch = 20
+	d := newDatabase(t)
+	sim := d.requireSim(t)
+	d.set(t, "Recovery.BatchSize", batch)
+	fill(t, d, 1, 0, 0, 2_000, 2_000)
+	const numbers = `FROM (SELECT TOP (2000) ROW_NUMBER() OVER (ORDER BY JobId) AS n FROM chokaq.JobsArchive) AS s`
+	for _, statement := range []string{
+		`INSERT INTO chokaq.RecoveryRuns (ProcedureName, StartedAt, FinishedAt, RowsMoved, LoginName) SELECT 'x', SYSUTCDATETIME(), SYSUTCDATETIME(), 0, N'x' ` + numbers,
+		`INSERT INTO chokaq.OperatorActions (ActionName, LoginName, ActedAt) SELECT 'x', N'x', SYSUTCDATETIME() ` + numbers,
+		`INSERT INTO chokaq.JobFailures (JobId, RequeueCount, Attempt, Reason, FailedAt) SELECT s.n, 0, 1, 'Retried', SYSUTCDATETIME() ` + numbers,
+		`INSERT INTO chokaq.WorkerStops (WorkerId, HostName, ProcessId, Version, Queues, DrainingAt) SELECT NEWID(), N'x', 1, N'x', N'[]', SYSUTCDATETIME() ` + numbers,
+	} {
+		mustExec(t, d.pool, statement)
+	}
+	for _, old := range []bool{false, true} {
+		if old { // three batches of each log are old
+			mustExec(t, d.pool, `UPDATE chokaq.RecoveryRuns SET StartedAt = '2001-01-01' WHERE RunId <= (SELECT MIN(RunId) + 59 FROM chokaq.RecoveryRuns)`)
+			mustExec(t, d.pool, `UPDATE chokaq.OperatorActions SET ActedAt = '2001-01-01' WHERE ActionId <= (SELECT MIN(ActionId) + 59 FROM chokaq.OperatorActions)`)
+		}
+		used := func() map[string]int64 {
+			all := make(map[string]int64)
+			for _, table := range []string{"JobsArchive", "JobsDLQ", "JobFailures", "WorkerStops", "OperatorActions", "RecoveryRuns"} {
+				indexes, _, _, ok := sim.Engine().TableUse(d.name, "chokaq."+table)
+				if !ok {
+					t.Fatalf("no table %s", table)
+				}
+				for _, x := range indexes {
+					all[table] += x.RowsRead + x.Lookups
+				}
+			}
+			return all
+		}
+		before, want := used(), int64(0)
+		if old {
+			want = 120
+		}
+		if moved := number(t, d.pool, "chokaq.PurgeHistory"); moved != want {
+			t.Errorf("%d rows were removed, want %d", moved, want)
+		}
+		for table, after := range used() {
+			if n, most := after-before[table], 2*want+3*batch; n > most {
+				t.Errorf("purging removed %d rows and read %d of %s, want at most %d", want, n, table, most)
+			}
+		}
+	}
+}

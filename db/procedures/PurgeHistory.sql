@@ -8,7 +8,7 @@ Errors:     none of its own.
 Tables, in order: Settings (read), JobsArchive, JobsDLQ, JobFailures, Workers, WorkerStops, OperatorActions, RecoveryRuns; one at a time, never two in one transaction.
 Locks:      for the two job tables, candidates are read from the index on the date, which covers the question; the rows are then deleted by the
             clustered key. Everything skips locked rows (READPAST), so purging waits for nobody. One small transaction a batch.
-Reads:      in the order of the rows removed.
+Reads:      in the order of the rows removed, and at most one batch of each table more; all of Workers.
 Callers:    SQL Server Agent; chokaq_worker and chokaq_operator where there is no Agent. Safe to run at any time and side by side.
 */
 CREATE OR ALTER PROCEDURE chokaq.PurgeHistory
@@ -121,9 +121,15 @@ BEGIN
     SET @Before = DATEADD(HOUR, -@ActionHours, @StartedAt);
     WHILE @ActionHours > 0
     BEGIN
-        DELETE TOP (@BatchSize) FROM a
-        FROM chokaq.OperatorActions AS a WITH (INDEX (PK_OperatorActions), ROWLOCK, READPAST, READCOMMITTEDLOCK)
-        WHERE a.ActedAt < @Before
+        /* The ids ascend with the time: the oldest rows come first, and what is behind the first batch need not be looked at. */
+        WITH Oldest AS
+        (
+            SELECT TOP (@BatchSize) a.ActionId, a.ActedAt
+            FROM chokaq.OperatorActions AS a WITH (INDEX (PK_OperatorActions), ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK)
+            ORDER BY a.ActionId
+        )
+        DELETE FROM Oldest
+        WHERE ActedAt < @Before
         OPTION (MAXDOP 1);
 
         SET @Moved = @@ROWCOUNT;
@@ -134,9 +140,14 @@ BEGIN
     SET @Before = DATEADD(HOUR, -@RunHours, @StartedAt);
     WHILE @RunHours > 0
     BEGIN
-        DELETE TOP (@BatchSize) FROM r
-        FROM chokaq.RecoveryRuns AS r WITH (INDEX (PK_RecoveryRuns), ROWLOCK, READPAST, READCOMMITTEDLOCK)
-        WHERE r.StartedAt < @Before
+        WITH Oldest AS
+        (
+            SELECT TOP (@BatchSize) r.RunId, r.StartedAt
+            FROM chokaq.RecoveryRuns AS r WITH (INDEX (PK_RecoveryRuns), ROWLOCK, UPDLOCK, READPAST, READCOMMITTEDLOCK)
+            ORDER BY r.RunId
+        )
+        DELETE FROM Oldest
+        WHERE StartedAt < @Before
         OPTION (MAXDOP 1);
 
         SET @Moved = @@ROWCOUNT;
