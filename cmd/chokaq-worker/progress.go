@@ -10,13 +10,14 @@ import (
 type progress struct {
 	to       io.Writer
 	terminal bool
+	width    func() int
 	every    time.Duration
 	last     time.Time
 	shown    bool
 }
 
 func (a *app) newProgress() *progress {
-	p := &progress{to: a.stderr, terminal: isTerminal(a.stderr), every: 5 * time.Second, last: time.Now()}
+	p := &progress{to: a.stderr, terminal: isTerminal(a.stderr), width: func() int { return a.widthOf(a.stderr) }, every: 5 * time.Second, last: time.Now()}
 	if p.terminal {
 		p.every = 200 * time.Millisecond
 	}
@@ -29,7 +30,7 @@ func (p *progress) tell(text string) {
 	}
 	p.last, p.shown = time.Now(), true
 	if p.terminal {
-		fmt.Fprintf(p.to, "\r\x1b[K%s", text)
+		fmt.Fprintf(p.to, "\r\x1b[K%s", shorten(text, max(p.width()-1, 1))) // a line that is wrapped cannot be written over
 	} else {
 		fmt.Fprintln(p.to, text)
 	}

@@ -77,3 +77,25 @@ func TestColorsOfATerminal(t *testing.T) {
 		}
 	}
 }
+
+// Progress is written over in its line, so that it must not be longer than one.
+func TestProgressKeepsToItsLine(t *testing.T) {
+	terminal, read := newTerminal(t, 40)
+	a := &app{process: process{stderr: terminal}}
+	p := a.newProgress()
+	p.every = 0
+	for range 3 {
+		p.tell("1000 jobs enqueued, 0 duplicates (their idempotency key has a live job)")
+	}
+	p.end()
+	const cleared = "\r\x1b[K"
+	pieces := strings.Split(read(), cleared)
+	if len(pieces) != 5 || pieces[0] != "" || pieces[4] != "" {
+		t.Fatalf("%q", pieces)
+	}
+	for _, piece := range pieces[1:4] {
+		if runes := []rune(piece); len(runes) != 39 || !strings.HasPrefix(piece, "1000 jobs enqueued") {
+			t.Errorf("%d columns: %q", len(runes), piece)
+		}
+	}
+}
