@@ -9,7 +9,7 @@ import (
 )
 
 // wrap breaks a text of one line into lines no wider than width: between words where it can, else where Unicode lets a line end (after the parts of a path
-// or an address, between ideographs), else where the line is full. Only spaces at the ends of lines are lost, which text.WrapSoft makes one of everywhere.
+// or an address, between ideographs) or a name has a joint, else where the line is full. Only spaces at the ends of lines are lost, which text.WrapSoft makes one of everywhere.
 func wrap(s string, width int) []string {
 	width = max(width, 1)
 	var lines []string
@@ -60,11 +60,19 @@ func words(s string) (all []string) {
 	return all
 }
 
-// segments are the parts of a word between which a line may end (UAX #14).
+// segments are the parts of a word between which a line may end: by UAX #14, and after what joins the parts of names and of JSON.
 func segments(s string) (all []string) {
 	for state := -1; s != ""; {
 		var segment string
 		segment, s, _, state = uniseg.FirstLineSegmentInString(s, state)
+		for {
+			joint := strings.IndexAny(segment, "_.,:") + 1
+			if joint == 0 || joint == len(segment) {
+				break
+			}
+			all = append(all, segment[:joint])
+			segment = segment[joint:]
+		}
 		all = append(all, segment)
 	}
 	if len(all) > 1 && !strings.ContainsFunc(all[0], func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {

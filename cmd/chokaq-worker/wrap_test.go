@@ -25,6 +25,9 @@ func TestWrap(t *testing.T) {
 		{"see https://example.com/a/long/path/of/it", 24, "see https://example.com/|a/long/path/of/it"},
 		{"x" + strings.Repeat("0", 12), 5, "x0000|00000|000"},
 		{"program /usr/bin/sh ends", 10, "program|/usr/bin/|sh ends"},
+		{"send_order_confirmation", 14, "send_order_|confirmation"},
+		{"ip-10-0-12-34.eu-west-1.compute.internal", 16, "ip-10-0-12-34.|eu-west-1.|compute.internal"},
+		{`{"to":17,"text":"a-long-one"}`, 12, `{"to":17,|"text":"a-|long-one"}`},
 		{"日本語の文章", 7, "日本語|の文章"},
 		{"日本", 1, "日|本"}, // wider than there is room for
 		{"a👩‍👩‍👧b", 2, "a|👩‍👩‍👧|b"},
