@@ -154,6 +154,12 @@ func (s *Session) beginTran(ctx context.Context, fr *frame, st *tsql.BeginTran) 
 	if err != nil {
 		return err
 	}
+	if s.settings.implicitTxn && s.txn.count == 0 {
+		// There is an unseen BEGIN TRANSACTION before it.
+		if err := s.begin(ctx, fr.sink, ""); err != nil {
+			return err
+		}
+	}
 	if err := s.begin(ctx, fr.sink, name); err != nil {
 		return err
 	}
@@ -220,6 +226,11 @@ func (s *Session) waitFor(ctx context.Context, fr *frame, st *tsql.WaitFor) erro
 	return nil
 }
 
+// dated reports whether a text with a time has a date too.
+func dated(v value.Value) bool {
+	return v.Kind().IsCharacter() && strings.ContainsAny(v.Str(), "-/")
+}
+
 // delay is how long WAITFOR waits.
 func (s *Session) delay(v value.Value, until bool) (time.Duration, error) {
 	if v.IsNull() {
@@ -231,7 +242,7 @@ func (s *Session) delay(v value.Value, until bool) (time.Duration, error) {
 		ticks = v.LocalTicks() % value.TicksPerDay
 	default:
 		t, err := value.Convert(v, value.Type{Kind: v.Kind(), Length: value.Max}, value.Type{Kind: value.Time, Scale: 7}, value.NoStyle, s.convertEnv())
-		if err != nil {
+		if err != nil || dated(v) {
 			return 0, sqlError(148, 15, 1, "Incorrect time syntax in time string '%s' used with WAITFOR.", v.Str())
 		}
 		ticks = t.Ticks()

@@ -179,10 +179,8 @@ func (p *planner) checkModule(st *tsql.CreateModule, o *object, m *module) error
 	}
 	switch st.Kind {
 	case tsql.ModuleView:
-		if len(st.Query.OrderBy) > 0 && st.Query.Offset == nil && st.Query.For == nil {
-			if sel, ok := st.Query.Body.(*tsql.Select); !ok || sel.Top == nil {
-				return lineAt(sqlError(1033, 15, 1, "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table expressions, unless TOP, OFFSET or FOR XML is also specified."), st.Pos)
-			}
+		if err := checkUnordered(st.Query); err != nil {
+			return err
 		}
 		b := &binder{p: p, vars: &varTable{byName: map[string]int{}}}
 		q, err := b.bindQuery(st.Query, nil, &bindEnv{stmt: &stmtPlan{}, chain: o})
@@ -195,6 +193,9 @@ func (p *planner) checkModule(st *tsql.CreateModule, o *object, m *module) error
 		}
 		return err
 	case tsql.ModuleInlineFunction:
+		if err := checkUnordered(st.Query); err != nil {
+			return err
+		}
 		vars := &varTable{byName: map[string]int{}}
 		for i, pr := range m.params {
 			vars.byName[foldName(pr.name)] = i

@@ -189,8 +189,24 @@ func (p *planner) variablePrototype(decl *varDecl) (*table, error) {
 	return nil, sqlError(1087, 15, 2, "Must declare the table variable \"%s\".", decl.name)
 }
 
+// refuseModuleCalls refuses functions of users in the definition of a table variable or
+// table type.
+func refuseModuleCalls(def *tsql.TableDef) error {
+	var err error
+	walkDeep(def, func(n tsql.Node) bool {
+		if f, ok := n.(*tsql.FuncCall); ok && err == nil && f.Name.Schema != "" && foldName(f.Name.Schema) != "sys" {
+			err = tsql.Unsupported(f.Line, "a user-defined function in the definition of a table variable, which SQL Server does not take either")
+		}
+		return err == nil
+	})
+	return err
+}
+
 // newVariable makes an empty table variable.
 func (p *planner) newVariable(name string, def *tsql.TableDef) (*table, error) {
+	if err := refuseModuleCalls(def); err != nil {
+		return nil, err
+	}
 	t := &table{name: name, variable: true, rowversion: -1}
 	b := &tableBuilder{p: p, db: p.srv.findDatabase("tempdb"), name: name, t: t, kind: "variable"}
 	if err := b.build(def); err != nil {

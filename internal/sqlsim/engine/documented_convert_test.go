@@ -71,5 +71,40 @@ func TestDocumentedConversions(t *testing.T) {
 			{`=ISNUMERIC('+'), ISNUMERIC('-'), ISNUMERIC('$'), ISNUMERIC('abc'), ISNUMERIC(1.5), ISNUMERIC('1,000'), ISNUMERIC('')`, `1, 1, 1, 0, 1, 1, 0`},
 			{`type ISNUMERIC('1')`, `int`},
 		}},
+		{"t-sql/language-elements/string-concatenation-transact-sql", []documentedCase{
+			{`DECLARE @x varchar(8000) = REPLICATE('x', 8000), @y varchar(max) = REPLICATE('y', 8000), @z varchar(8000) = REPLICATE('z', 8000); SET @y = @x + @z + @y; SELECT LEN(@y)`, `16000`},
+			{`DECLARE @a varbinary(5) = 0xFF, @b varbinary(5) = 0xA5; SELECT @a + @b, @a + 0x`, `0xFFA5, 0xFF`},
+			{`=LEN(REPLICATE('x', 8000) + 'y'), 'a' + '' + 'b', 'a' + NULL`, `8000, 'ab', NULL`},
+			{`DECLARE @n varchar(5); SET CONCAT_NULL_YIELDS_NULL OFF; SELECT 'a' + @n; SET CONCAT_NULL_YIELDS_NULL ON; SELECT 'a' + @n`, `'a' | NULL`},
+		}},
+		{"t-sql/data-types/int-bigint-smallint-and-tinyint-transact-sql", []documentedCase{
+			{`=2147483647 / 2, 2147483649 / 2`, `1073741823, 1073741824.500000`},
+			{`type 2147483647, 2147483648`, `int, decimal(10,0)`},
+			{`DECLARE @c varchar(2) = 12345; SELECT @c`, `'*'`},
+			{`CREATE TABLE dbo.MyTable (b bigint, i int, s smallint, t tinyint); INSERT dbo.MyTable VALUES (9223372036854775807, 2147483647, 32767, 255); SELECT b, i, s, t FROM dbo.MyTable`, `9223372036854775807, 2147483647, 32767, 255`},
+			{`INSERT dbo.MyTable (t) VALUES (256)`, `!220`},
+			{`INSERT dbo.MyTable (t) VALUES (-1)`, `!220`},
+		}},
+		{"t-sql/data-types/rowversion-transact-sql", []documentedCase{
+			{`CREATE TABLE ExampleTable (PriKey int PRIMARY KEY, timestamp); SELECT name FROM sys.columns WHERE object_id = OBJECT_ID('ExampleTable') AND column_id = 2`, `'timestamp'`},
+			{`CREATE TABLE Bad (a int, rowversion)`, `!`},
+			{`CREATE TABLE Bad (a rowversion, b rowversion)`, `!2738`},
+			{`CREATE TABLE MyTest (myKey int PRIMARY KEY, myValue int, RV rowversion); INSERT MyTest (myKey, myValue) VALUES (1, 0), (2, 0); DECLARE @v binary(8) = (SELECT RV FROM MyTest WHERE myKey = 1); UPDATE MyTest SET myValue = myValue WHERE myKey = 1; SELECT IIF(RV > @v, 1, 0), IIF(RV = @@DBTS, 1, 0), DATALENGTH(RV) FROM MyTest WHERE myKey = 1`, `1, 1, 8`},
+		}},
+		{"t-sql/data-types/uniqueidentifier-transact-sql", []documentedCase{
+			{`DECLARE @ID nvarchar(max) = N'0E984725-C51C-4BF4-9960-E1C80E27ABA0wrong'; SELECT CONVERT(uniqueidentifier, @ID), LEN(CONVERT(char(255), NEWID()))`, `0E984725-C51C-4BF4-9960-E1C80E27ABA0, 36`},
+			{`=NEWID() + NEWID()`, `!8117`},
+			{`CREATE TABLE g (a uniqueidentifier IDENTITY)`, `!2749`},
+			{`=CAST('x' AS uniqueidentifier)`, `!8169`},
+		}},
+		{"t-sql/data-types/bit-transact-sql", []documentedCase{
+			{`=CAST('TRUE' AS bit), CAST('false' AS bit), CAST(-7 AS bit), CAST(0.5 AS bit), CAST(0 AS bit)`, `1, 0, 1, 1, 0`},
+			{`=CAST('yes' AS bit)`, `!245`},
+		}},
+		{"t-sql/data-types/binary-and-varbinary-transact-sql", []documentedCase{
+			{`=CAST(123456 AS binary(4)), CAST(123456 AS binary(2)), CAST('ab' AS binary(3)), CAST('abc' AS varbinary(2)), DATALENGTH(CAST('a' AS binary))`, `0x0001E240, 0xE240, 0x616200, 0x6162, 30`},
+			{`DECLARE @b binary(2) = 123456; SET @b = @b + 1; SELECT CAST(@b AS int)`, `57921`},
+			{`DECLARE @b varbinary = 0x0102; SELECT @b`, `0x01`},
+		}},
 	})
 }

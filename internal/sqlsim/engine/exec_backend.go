@@ -113,6 +113,9 @@ func (p *planner) catalogVersion() uint64 { return p.srv.version.Load() }
 
 // compileSubquery plans a query inside an expression.
 func (p *planner) compileSubquery(sc *scope, q *tsql.Query) (*subquery, error) {
+	if err := checkUnordered(q); err != nil {
+		return nil, err
+	}
 	env := envOf(sc)
 	top := env == nil
 	if top {

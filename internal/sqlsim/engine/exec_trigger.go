@@ -34,6 +34,20 @@ func triggerOn(o *object, verb string) bool {
 	return true // MERGE: any of them
 }
 
+// checkUpdateColumns refuses UPDATE(column) of a column that statements cannot set.
+func checkUpdateColumns(body []tsql.Statement, t *table) error {
+	var err error
+	walkDeep(body, func(n tsql.Node) bool {
+		if u, ok := n.(*tsql.UpdateCheck); ok && err == nil {
+			if i := t.columnOrdinal(u.Column); i >= 0 && t.columns[i].computed != nil {
+				err = lineAt(sqlError(2114, 16, 1, "Column '%s' cannot be used in an IF UPDATE clause because it is a computed column.", u.Column), u.Pos)
+			}
+		}
+		return err == nil
+	})
+	return err
+}
+
 // installTrigger puts a trigger on its table.
 func (p *planner) installTrigger(ctx context.Context, tx *storage.Txn, st *tsql.CreateModule, o, existing *object) error {
 	name := st.Table
@@ -48,6 +62,9 @@ func (p *planner) installTrigger(ctx context.Context, tx *storage.Txn, st *tsql.
 		return lineAt(sqlError(8197, 16, 4, "The object '%s' does not exist or is invalid for this operation.", st.Table), st.Pos)
 	}
 	if err := p.checkAlter(on, 8197, "The object '%s' does not exist or is invalid for this operation."); err != nil {
+		return err
+	}
+	if err := checkUpdateColumns(st.Body, on.table); err != nil {
 		return err
 	}
 	info := &triggerInfo{table: on}

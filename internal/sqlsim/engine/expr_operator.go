@@ -218,7 +218,7 @@ func softenArith(rc *rowCtx, typ value.Type, err error) (value.Value, error) {
 }
 
 func concatEval(sc *scope, l, r *scalar, typ value.Type) func(*rowCtx) (value.Value, error) {
-	nullYieldsNull := sc.sess.settings.concatNullYieldNull
+	compiled := sc.sess.settings.concatNullYieldNull
 	return func(rc *rowCtx) (value.Value, error) {
 		a, err := l.eval(rc)
 		if err != nil {
@@ -229,6 +229,10 @@ func concatEval(sc *scope, l, r *scalar, typ value.Type) func(*rowCtx) (value.Va
 			return b, err
 		}
 		if a.IsNull() || b.IsNull() {
+			nullYieldsNull := compiled
+			if rc.sess != nil {
+				nullYieldsNull = rc.sess.settings.concatNullYieldNull // a batch may set it itself
+			}
 			if nullYieldsNull {
 				return value.NewNull(typ.Kind), nil
 			}

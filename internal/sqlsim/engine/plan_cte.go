@@ -13,6 +13,9 @@ func (b *binder) declareCTEs(list []*tsql.CTE, parent *scope, env *bindEnv) (*bi
 			return nil, lineAt(sqlError(239, 16, 1, "Duplicate common table expression name '%s' was specified.", c.Name), c.Pos)
 		}
 		seen[foldName(c.Name)] = true
+		if err := checkUnordered(c.Query); err != nil {
+			return nil, err
+		}
 		env = env.with(&cteScope{parent: env.ctes, cte: c, env: env})
 	}
 	return env, nil
@@ -104,11 +107,16 @@ func (b *selectBinder) bindRecursive(c *cteScope, parent *scope) (*boundQuery, e
 			anchors = append(anchors, m)
 		}
 	}
+	if len(members) == 1 {
+		return nil, lineAt(sqlError(252, 16, 1, "Recursive common table expression '%s' does not contain a top-level UNION ALL operator.", name), c.cte.Pos)
+	}
 	if len(anchors) == 0 {
 		return nil, lineAt(sqlError(246, 16, 1, "No anchor member was specified for recursive query \"%s\".", name), c.cte.Pos)
 	}
-	if len(members) == 1 {
-		return nil, lineAt(sqlError(252, 16, 1, "Recursive common table expression '%s' does not contain a top-level UNION ALL operator.", name), c.cte.Pos)
+	for _, s := range steps {
+		if err := checkRecursiveMember(s, name, c.cte.Pos); err != nil {
+			return nil, err
+		}
 	}
 	over := b.lateralScopeOf(parent)
 	body := anchors[0]
@@ -186,6 +194,69 @@ func (b *selectBinder) bindRecursive(c *cteScope, parent *scope) (*boundQuery, e
 		return err
 	}
 	return &boundQuery{cols: cols, run: run, outer: outer, rows: 1000}, nil
+}
+
+// checkRecursiveMember refuses what a recursive member may not contain, however deep.
+func checkRecursiveMember(body tsql.QueryBody, name string, pos tsql.Pos) error {
+	var err error
+	refuse := func(number int32, format string, args ...any) {
+		if err == nil {
+			err = lineAt(sqlError(number, 16, 1, format, args...), pos)
+		}
+	}
+	const part = "is not allowed in the recursive part of a recursive common table expression"
+	grouped := func() {
+		refuse(467, "GROUP BY, HAVING, or aggregate functions are not allowed in the recursive part of a recursive common table expression '%s'.", name)
+	}
+	inner := func(q *tsql.Query) {
+		if q != nil && refersTo(q, name) {
+			refuse(465, "Recursive references are not allowed in subqueries.")
+		}
+	}
+	refs := 0
+	walkDeep(body, func(n tsql.Node) bool {
+		switch n := n.(type) {
+		case *tsql.Select:
+			if n.Distinct {
+				refuse(460, "DISTINCT operator "+part+" '%s'.", name)
+			}
+			if n.Top != nil {
+				refuse(461, "TOP operator "+part+" '%s'.", name)
+			}
+			if n.GroupBy != nil || n.Having != nil {
+				grouped()
+			}
+		case *tsql.Query:
+			if n.Offset != nil {
+				refuse(461, "TOP operator "+part+" '%s'.", name)
+			}
+		case *tsql.Join:
+			if n.Kind == tsql.LeftJoin || n.Kind == tsql.RightJoin || n.Kind == tsql.FullJoin {
+				refuse(462, "Outer join "+part+" '%s'.", name)
+			}
+		case *tsql.TableRef:
+			if n.Name.Schema == "" && foldName(n.Name.Name) == foldName(name) {
+				refs++
+			}
+		case *tsql.Subquery:
+			inner(n.Query)
+		case *tsql.Exists:
+			inner(n.Query)
+		case *tsql.In:
+			inner(n.Query)
+		case *tsql.Quantified:
+			inner(n.Query)
+		default:
+			if _, is := isAggregateCall(n); is {
+				grouped()
+			}
+		}
+		return err == nil
+	})
+	if refs > 1 {
+		refuse(253, "Recursive member of a common table expression '%s' has multiple recursive references.", name)
+	}
+	return err
 }
 
 // sameRecursiveType is the strict rule for the columns of a recursive CTE.

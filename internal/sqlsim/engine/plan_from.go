@@ -205,6 +205,9 @@ func (b *selectBinder) bindItem(src tsql.TableSource) (*fromItem, error) {
 		cols, err = b.bindTableVar(it, s)
 	case *tsql.DerivedTable:
 		it.alias = foldName(s.Alias)
+		if err := checkUnordered(s.Query); err != nil {
+			return nil, err
+		}
 		sc := b.lateralScope()
 		it.query, err = b.bindQueryFor(s.Query, sc, b.env, b.wishFor(it.alias))
 		if err == nil {

@@ -109,6 +109,18 @@ type selectWish struct {
 	deferred bool
 }
 
+// checkUnordered refuses ORDER BY in a query that is part of another one or of a module,
+// unless it decides which rows there are.
+func checkUnordered(q *tsql.Query) error {
+	if len(q.OrderBy) == 0 || q.Offset != nil || q.For != nil {
+		return nil
+	}
+	if sel, ok := q.Body.(*tsql.Select); ok && sel.Top != nil {
+		return nil
+	}
+	return lineAt(sqlError(1033, 15, 1, "The ORDER BY clause is invalid in views, inline functions, derived tables, subqueries, and common table expressions, unless TOP, OFFSET or FOR XML is also specified."), q.Pos)
+}
+
 func (b *binder) bindQueryFor(q *tsql.Query, parent *scope, env *bindEnv, wish *selectWish) (*boundQuery, error) {
 	env, err := b.declareCTEs(q.With, parent, env)
 	if err != nil {

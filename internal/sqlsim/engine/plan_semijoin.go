@@ -10,7 +10,7 @@ import (
 // can drive seeks into a long table. It returns nil for a condition of another kind.
 func (b *selectBinder) semiJoin(e tsql.Expr) (*conjunct, *fromItem, error) {
 	in, ok := e.(*tsql.In)
-	if !ok || in.Query == nil || len(b.list) == 0 || len(b.list) >= 50 {
+	if !ok || in.Query == nil || len(b.list) == 0 || len(b.list) >= 50 || checkUnordered(in.Query) != nil {
 		return nil, nil, nil
 	}
 	sc := *b.scope

@@ -59,7 +59,7 @@ func (s *Session) setOne(fr *frame, st *tsql.SetOption, name string, v value.Val
 	switch name {
 	case "TRANSACTION ISOLATION LEVEL":
 		level := isolationNames[st.Value]
-		if level == snapshot && s.txn.count > 0 && set.isolation != snapshot {
+		if level == snapshot && s.txn.count > 0 && !s.txn.snapshot {
 			return sqlError(3951, 16, 1, "Transaction failed in database '%s' because the statement was run under snapshot isolation but the transaction did not start in snapshot isolation. You cannot change the isolation level of the transaction to snapshot after the transaction has started unless the transaction was originally started under snapshot isolation level.", s.databaseName())
 		}
 		set.isolation = level

@@ -16,6 +16,7 @@ type txnState struct {
 	// autocommit: store belongs to the running statement alone.
 	autocommit bool
 	id         uint64
+	snapshot   bool // it was begun under SNAPSHOT isolation
 }
 
 // savedPoint is a SAVE TRANSACTION.
@@ -65,7 +66,7 @@ func (s *Session) begin(ctx context.Context, sink Sink, name string) error {
 	if err != nil {
 		return err
 	}
-	s.txn = txnState{count: 1, store: tx, name: name, id: tx.id()}
+	s.txn = txnState{count: 1, store: tx, name: name, id: tx.id(), snapshot: s.settings.isolation == snapshot}
 	return sink.TransactionChanged(tx.id(), false)
 }
 
