@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -17,38 +18,72 @@ type heartbeater struct {
 // run beats until ctx ends. A beat that fails is repeated soon: ownership is at stake.
 func (h *heartbeater) run(ctx context.Context) {
 	for h.w.clock.Sleep(ctx, h.w.config.HeartbeatInterval) == nil {
-		_, _ = persist(ctx, h.w, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, h.beat(ctx)
+		_, _ = repeat(ctx, h.w, func(error) bool { return false }, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, h.beat(ctx, h.renew)
 		})
 	}
 }
 
-func (h *heartbeater) beat(ctx context.Context) error {
-	claims := h.w.owned.claims()
-	for {
-		chunk := claims[:min(len(claims), maxBatch)]
-		claims = claims[len(chunk):]
-		sentAt := h.w.clock.Monotonic()
-		answers, err := h.w.procedures.heartbeat(ctx, h.w.id, chunk)
-		if sqlNumber(err) == NumberUnknownWorker { // its row was purged while it could not send heartbeats
-			_, err = h.w.procedures.register(ctx, h.w.registration())
-			if err == nil && h.w.state.get() != stateRunning { // a stop has said draining, which keeps late claims from being committed: say it again
-				err = h.w.procedures.setWorkerState(ctx, h.w.id, "draining", "")
-			}
-			if err == nil {
-				answers, err = h.w.procedures.heartbeat(ctx, h.w.id, chunk)
-			}
+// beat renews everything that is held, by a call for each 1000 jobs, each bounded in time by itself. A call that gets no answer in time may wait for one row that somebody has locked
+// (an open transaction around CancelJob). If the database answers otherwise, it is tried in halves, and so on, so that the other jobs are renewed; those rows are left until the next
+// beat. The error is that of a database which is away.
+func (h *heartbeater) beat(ctx context.Context, renew func(context.Context, []claim) error) error {
+	try := func(claims []claim) error {
+		_, err := attempt(ctx, h.w.clock, h.w.config.CommandTimeout, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, renew(ctx, claims)
+		})
+		return err
+	}
+	pieces := slices.Collect(slices.Chunk(h.w.owned.claims(), maxBatch))
+	if len(pieces) == 0 {
+		return try(nil) // the worker alone
+	}
+	answers := false // the database does
+	var blocked []int64
+	for len(pieces) > 0 {
+		piece := pieces[0]
+		pieces = pieces[1:]
+		err := try(piece)
+		if err == nil {
+			answers = true
+			continue
 		}
-		if err != nil {
+		if ctx.Err() != nil || !errors.Is(err, errCallTimeout) || !answers && try(nil) != nil {
 			return err
 		}
-		h.w.stats.heartbeats.Add(1)
-		h.w.storedAt.Store(int64(sentAt))
-		h.apply(chunk, answers, sentAt)
-		if len(claims) == 0 {
-			return nil
+		answers = true
+		if len(piece) > 1 {
+			pieces = append(pieces, piece[:len(piece)/2], piece[len(piece)/2:])
+		} else {
+			blocked = append(blocked, piece[0].JobID)
 		}
 	}
+	if len(blocked) > 0 {
+		h.w.log.Warn("heartbeats cannot be stored: somebody has locked the rows of these jobs; those of the others are", event("job.heartbeat_blocked"), zap.Int64s("jobs", blocked))
+	}
+	return nil
+}
+
+// renew is one call for at most 1000 jobs.
+func (h *heartbeater) renew(ctx context.Context, claims []claim) error {
+	sentAt := h.w.clock.Monotonic()
+	answers, err := h.w.procedures.heartbeat(ctx, h.w.id, claims)
+	if sqlNumber(err) == NumberUnknownWorker { // its row was purged while it could not send heartbeats
+		_, err = h.w.procedures.register(ctx, h.w.registration())
+		if err == nil && h.w.state.get() != stateRunning { // a stop has said draining, which keeps late claims from being committed: say it again
+			err = h.w.procedures.setWorkerState(ctx, h.w.id, "draining", "")
+		}
+		if err == nil {
+			answers, err = h.w.procedures.heartbeat(ctx, h.w.id, claims)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	h.w.stats.heartbeats.Add(1)
+	h.w.storedAt.Store(int64(sentAt))
+	h.apply(claims, answers, sentAt)
+	return nil
 }
 
 func (h *heartbeater) apply(chunk []claim, answers []answer, sentAt time.Duration) {

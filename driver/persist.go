@@ -20,10 +20,17 @@ func persist[T any](ctx context.Context, w *Worker, call func(context.Context) (
 
 // persistUnless is persist that also ends with an error that giveUp accepts, which says nothing about the database's health.
 func persistUnless[T any](ctx context.Context, w *Worker, giveUp func(error) bool, call func(context.Context) (T, error)) (T, error) {
+	return repeat(ctx, w, giveUp, func(ctx context.Context) (T, error) {
+		return attempt(ctx, w.clock, w.config.CommandTimeout, call)
+	})
+}
+
+// repeat is persistUnless for attempts that bound themselves in time.
+func repeat[T any](ctx context.Context, w *Worker, giveUp func(error) bool, attempt func(context.Context) (T, error)) (T, error) {
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = 100*time.Millisecond, 10*time.Second
 	for {
-		result, err := attempt(ctx, w.clock, w.config.CommandTimeout, call)
+		result, err := attempt(ctx)
 		if err == nil {
 			w.health.record(nil)
 			return result, nil
