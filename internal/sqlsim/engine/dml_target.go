@@ -73,6 +73,9 @@ func (b *binder) insertTarget(src tsql.TableSource, env *bindEnv) (*target, erro
 				}
 				return viewTarget(q, c.cte.Columns, s.Name.String())
 			}
+			if b.p.triggerTable(s.Name.Name) != nil {
+				return nil, lineAt(sqlError(286, 16, 1, "The logical tables INSERTED and DELETED cannot be updated."), s.Pos)
+			}
 		}
 		o, err := b.p.resolveObject(s.Name)
 		if err != nil {
@@ -217,6 +220,9 @@ func (b *binder) bindChange(tgt tsql.TableSource, from []tsql.TableSource, env *
 		cb.item = it
 		switch {
 		case it.t != nil && it.query == nil:
+			if it.pseudo {
+				return nil, lineAt(sqlError(286, 16, 1, "The logical tables INSERTED and DELETED cannot be updated."), tgt.Position())
+			}
 			cb.target = tableTarget(it.t)
 			cb.target.of = it.tableOf
 			cb.locator = it.start + it.locator

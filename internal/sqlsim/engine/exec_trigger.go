@@ -34,13 +34,29 @@ func triggerOn(o *object, verb string) bool {
 	return true // MERGE: any of them
 }
 
-// checkUpdateColumns refuses UPDATE(column) of a column that statements cannot set.
-func checkUpdateColumns(body []tsql.Statement, t *table) error {
+// checkTriggerBody refuses statements that a trigger may not have, and UPDATE(column) of
+// a column that statements cannot set.
+func checkTriggerBody(body []tsql.Statement, t *table) error {
 	var err error
+	refuse := func(n tsql.Node, statement string) {
+		err = lineAt(sqlError(287, 16, 1, "The %s statement is not allowed within a trigger.", statement), n.Position())
+	}
 	walkDeep(body, func(n tsql.Node) bool {
-		if u, ok := n.(*tsql.UpdateCheck); ok && err == nil {
-			if i := t.columnOrdinal(u.Column); i >= 0 && t.columns[i].computed != nil {
-				err = lineAt(sqlError(2114, 16, 1, "Column '%s' cannot be used in an IF UPDATE clause because it is a computed column.", u.Column), u.Pos)
+		if err != nil {
+			return false
+		}
+		switch n := n.(type) {
+		case *tsql.CreateDatabase:
+			refuse(n, "CREATE DATABASE")
+		case *tsql.AlterDatabase:
+			refuse(n, "ALTER DATABASE")
+		case *tsql.DropObject:
+			if n.Kind == "DATABASE" {
+				refuse(n, "DROP DATABASE")
+			}
+		case *tsql.UpdateCheck:
+			if i := t.columnOrdinal(n.Column); i >= 0 && t.columns[i].computed != nil {
+				err = lineAt(sqlError(2114, 16, 1, "Column '%s' cannot be used in an IF UPDATE clause because it is a computed column.", n.Column), n.Pos)
 			}
 		}
 		return err == nil
@@ -64,7 +80,7 @@ func (p *planner) installTrigger(ctx context.Context, tx *storage.Txn, st *tsql.
 	if err := p.checkAlter(on, 8197, "The object '%s' does not exist or is invalid for this operation."); err != nil {
 		return err
 	}
-	if err := checkUpdateColumns(st.Body, on.table); err != nil {
+	if err := checkTriggerBody(st.Body, on.table); err != nil {
 		return err
 	}
 	info := &triggerInfo{table: on}

@@ -18,6 +18,7 @@ type fromItem struct {
 	// One of these:
 	t        *table // a base table
 	tableOf  func(rc *rowCtx) (*table, error)
+	pseudo   bool        // inserted or deleted of a trigger
 	query    *boundQuery // derived table, view, CTE
 	function *tableFunction
 	work     *recursion
@@ -327,7 +328,7 @@ func (b *selectBinder) bindTableRef(it *fromItem, s *tsql.TableRef) ([]scopeCol,
 	}
 	if s.Name.Schema == "" && s.Name.Database == "" {
 		if pseudo := b.p.triggerTable(s.Name.Name); pseudo != nil {
-			it.tableOf = pseudo
+			it.tableOf, it.pseudo = pseudo, true
 			it.t, err = pseudo(nil)
 			if err != nil {
 				return nil, err

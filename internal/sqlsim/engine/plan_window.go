@@ -168,6 +168,13 @@ func (b *selectBinder) bindWindow(f *tsql.FuncCall, sel *tsql.Select, sc *scope)
 		if len(w.order) == 0 {
 			return nil, lineAt(sqlError(10756, 15, 1, "Window frame with ROWS or RANGE must have an ORDER BY clause."), f.Pos)
 		}
+		if !windowTakesFrame(w.name) {
+			return nil, lineAt(sqlError(10752, 15, 1, "The function '%s' may not have a window frame.", f.Name.Name), f.Pos)
+		}
+		from, to := w.frame.Start.Kind, w.frame.End.Kind
+		if from == tsql.UnboundedFollowing || to == tsql.UnboundedPreceding || from > to {
+			return nil, lineAt(sqlError(4193, 16, 1, "'BETWEEN %s AND %s' is not a valid window frame and cannot be used with the OVER clause.", frameBoundText[from], frameBoundText[to]), f.Pos)
+		}
 		bound := func(fb tsql.FrameBound) (int64, error) {
 			if fb.N == nil {
 				return 0, nil
@@ -290,6 +297,21 @@ func (b *selectBinder) bindWindow(f *tsql.FuncCall, sel *tsql.Select, sc *scope)
 	}
 	w.agg, w.typ, w.nullable = a, a.typ, a.nullable
 	return w, nil
+}
+
+// windowTakesFrame reports whether a function works on a frame: ranking functions and
+// those that look at a certain row do not.
+func windowTakesFrame(name string) bool {
+	switch name {
+	case "ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "PERCENT_RANK", "CUME_DIST", "LAG", "LEAD", "PERCENTILE_CONT", "PERCENTILE_DISC":
+		return false
+	}
+	return true
+}
+
+var frameBoundText = map[tsql.BoundKind]string{
+	tsql.UnboundedPreceding: "UNBOUNDED PRECEDING", tsql.Preceding: "... PRECEDING", tsql.CurrentRow: "CURRENT ROW",
+	tsql.Following: "... FOLLOWING", tsql.UnboundedFollowing: "UNBOUNDED FOLLOWING",
 }
 
 // runWindows computes window functions over all rows of from.

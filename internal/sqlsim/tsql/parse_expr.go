@@ -701,6 +701,9 @@ func (p *parser) windowBody(w *Window) {
 			f.End = p.frameBound()
 		} else {
 			f.Start = p.frameBound()
+			if f.Start.Kind > CurrentRow {
+				p.syntax()
+			}
 			f.End = FrameBound{Kind: CurrentRow}
 		}
 		w.Frame = f
@@ -720,7 +723,10 @@ func (p *parser) frameBound() FrameBound {
 		p.expectKw("ROW")
 		return FrameBound{Kind: CurrentRow}
 	}
-	n := p.expr()
+	if p.tok.kind != tokInt {
+		p.syntax()
+	}
+	n := p.primary(false)
 	if p.acceptKw("PRECEDING") {
 		return FrameBound{Kind: Preceding, N: n}
 	}

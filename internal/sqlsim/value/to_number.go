@@ -164,8 +164,10 @@ func floatToScaled(f float64, scale uint8) (*big.Int, bool) {
 	if !ok {
 		return nil, false
 	}
-	n := new(big.Int).Mul(r.Num(), pow10(scale))
-	return roundQuo(n, r.Denom()), true
+	// There are never more than 17 decimals.
+	decimals := min(scale, 17)
+	n := roundQuo(new(big.Int).Mul(r.Num(), pow10(decimals)), r.Denom())
+	return n.Mul(n, pow10(scale-decimals)), true
 }
 
 func moneyRange(k Kind) (lo, hi int64) {
