@@ -500,11 +500,18 @@ func (p *planner) alterColumn(ctx context.Context, tx *storage.Txn, o *object, s
 		c.nullable = *st.Column.Null
 	}
 	grows := old.typ.Kind == c.typ.Kind && old.typ.Collation == c.typ.Collation && (c.typ.Length == value.Max && old.typ.Length == value.Max || c.typ.Length >= old.typ.Length && c.typ.Length != value.Max && old.typ.Length != value.Max) && old.typ.Precision == c.typ.Precision && old.typ.Scale == c.typ.Scale
-	kind, dep := p.dependents(&t, ord, grows)
+	switch old.typ.Kind {
+	case value.Char, value.NChar, value.Binary:
+		grows = grows && c.typ.Length == old.typ.Length
+	}
+	kind, dep := p.dependents(&t, ord, old.typ.Kind == c.typ.Kind)
 	if dep != "" && !(kind == "index" && grows && (c.nullable == old.nullable)) && !(kind == "object" && grows && c.nullable == old.nullable) {
 		return lineAt(sqlError(5074, 16, 1, "The %s '%s' is dependent on column '%s'.", kind, dep, name), st.Pos)
 	}
 	if c.identity {
+		if !identityType(c.typ) {
+			return lineAt(errIdentityType(name), st.Pos)
+		}
 		c.nullable = false
 	}
 	t.columns = append([]*column(nil), t.columns...)
@@ -531,6 +538,15 @@ func (p *planner) alterColumn(ctx context.Context, tx *storage.Txn, o *object, s
 	}
 	p.redefine(tx, o, &t, nil, nil)
 	return nil
+}
+
+// identityType reports whether an identity column can have a type.
+func identityType(t value.Type) bool {
+	return t.Kind.IsInteger() && t.Kind != value.Bit || t.Kind == value.Decimal && t.Scale == 0
+}
+
+func errIdentityType(column string) *value.Error {
+	return sqlError(2749, 16, 2, "Identity column '%s' must be of data type int, bigint, smallint, tinyint, or decimal or numeric with a scale of 0, unencrypted, and constrained to be nonnullable.", column)
 }
 
 func (p *planner) alterSet(tx *storage.Txn, o *object, st *tsql.AlterTable) error {

@@ -112,8 +112,8 @@ func (b *tableBuilder) addColumns(def *tsql.TableDef) error {
 				if t.identity != nil {
 					return lineAt(sqlError(2744, 16, 2, "Multiple identity columns specified for table '%s'. Only one identity column per table is allowed.", b.name), cd.Pos)
 				}
-				if k := c.typ.Kind; !k.IsInteger() && k != value.Decimal || k == value.Bit || k == value.Decimal && c.typ.Scale != 0 {
-					return lineAt(sqlError(2749, 16, 2, "Identity column '%s' must be of data type int, bigint, smallint, tinyint, or decimal or numeric with a scale of 0, unencrypted, and constrained to be nonnullable.", cd.Name), cd.Pos)
+				if !identityType(c.typ) {
+					return lineAt(errIdentityType(cd.Name), cd.Pos)
 				}
 				if cd.Null != nil && *cd.Null {
 					return lineAt(sqlError(8147, 16, 1, "Could not create IDENTITY attribute on nullable column '%s', table '%s'.", cd.Name, b.name), cd.Pos)

@@ -176,7 +176,10 @@ func (b *binder) bindChange(tgt tsql.TableSource, from []tsql.TableSource, env *
 				alias = s.Alias
 			}
 		} else {
-			found, exact := findAlias(from, s.Name)
+			found, exact, several := findAlias(from, s.Name)
+			if several && !exact {
+				return nil, lineAt(sqlError(8154, 15, 1, "The table '%s' is ambiguous.", s.Name), s.Pos)
+			}
 			if found == nil {
 				from = append([]tsql.TableSource{s}, from...)
 			} else if !exact {
@@ -268,8 +271,9 @@ func (b *binder) bindChange(tgt tsql.TableSource, from []tsql.TableSource, env *
 	return cb, nil
 }
 
-// findAlias finds the source that a target names: by alias, or else by table name.
-func findAlias(from []tsql.TableSource, name tsql.ObjectName) (found tsql.TableSource, exact bool) {
+// findAlias finds the source that a target names: by alias, or else by table name, in
+// which case there may be several.
+func findAlias(from []tsql.TableSource, name tsql.ObjectName) (found tsql.TableSource, exact, several bool) {
 	var byName tsql.TableSource
 	var walk func(s tsql.TableSource)
 	walk = func(s tsql.TableSource) {
@@ -278,10 +282,14 @@ func findAlias(from []tsql.TableSource, name tsql.ObjectName) (found tsql.TableS
 			walk(s.Left)
 			walk(s.Right)
 		case *tsql.TableRef:
-			if name.Schema == "" && (s.Alias != "" && foldName(s.Alias) == foldName(name.Name) || s.Alias == "" && foldName(s.Name.Name) == foldName(name.Name)) {
+			same := foldName(s.Name.Name) == foldName(name.Name) &&
+				(s.Name.Schema == "" || name.Schema == "" || foldName(s.Name.Schema) == foldName(name.Schema))
+			if s.Alias != "" && name.Schema == "" && foldName(s.Alias) == foldName(name.Name) || s.Alias == "" && same {
 				found = s
-			} else if foldName(s.Name.Name) == foldName(name.Name) && byName == nil {
-				byName = s
+			} else if same {
+				if several = byName != nil; !several {
+					byName = s
+				}
 			}
 		case *tsql.DerivedTable:
 			if foldName(s.Alias) == foldName(name.Name) {
@@ -297,9 +305,9 @@ func findAlias(from []tsql.TableSource, name tsql.ObjectName) (found tsql.TableS
 		walk(s)
 	}
 	if found != nil {
-		return found, true
+		return found, true, several
 	}
-	return byName, false
+	return byName, false, several
 }
 
 func findVariable(from []tsql.TableSource, name string) (found *tsql.TableVar) {

@@ -315,6 +315,7 @@ var systemMessages = map[int64]systemMessage{
 	8146:  {16, "Procedure %.*ls has no parameters and arguments were supplied."},
 	8147:  {16, "Could not create IDENTITY attribute on nullable column '%.*ls', table '%.*ls'."},
 	8153:  {10, "Warning: Null value is eliminated by an aggregate or other SET operation."},
+	8154:  {15, "The table '%.*ls' is ambiguous."},
 	8155:  {16, "No column name was specified for column %d of '%.*ls'."},
 	8156:  {16, "The column '%.*ls' was specified multiple times for '%.*ls'."},
 	8158:  {16, "'%.*ls' has more columns than were specified in the column list."},
