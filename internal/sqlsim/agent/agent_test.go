@@ -148,3 +148,35 @@ func TestMsdbProceduresRefuse(t *testing.T) {
 		t.Errorf("%d rows are left of a deleted job", n)
 	}
 }
+
+// What the reference pages of the procedures say: those of
+// https://learn.microsoft.com/sql/relational-databases/system-stored-procedures/.
+func TestMsdbProceduresAsDocumented(t *testing.T) {
+	r := newRig(t)
+	r.refuses("EXEC dbo.sp_add_job @job_name = N'ten %'", 50000, "percent")
+	r.job("j", `@step_name = N's', @command = N'SELECT 1'`)
+	r.refuses("EXEC dbo.sp_add_jobstep @job_name = N'j', @step_name = N'x', @command = N'SELECT 1', @database_name = N'[app]'", 14262, "[app]")
+	r.refuses("EXEC dbo.sp_add_jobstep @job_name = N'j', @step_name = N'x', @command = N'SELECT ''$(ESCAPE_SQUOTE(DATE))'''", 50000, "tokens")
+	r.refuses("EXEC dbo.sp_add_jobstep @job_name = N'j', @step_name = N'x', @on_fail_action = 5", 14266, "@on_fail_action")
+	r.refuses("EXEC dbo.sp_add_jobstep @job_name = N'j', @step_name = N'x', @step_id = 3", 14266, "@step_id")
+	r.run("EXEC dbo.sp_add_jobstep @job_name = N'j', @step_name = N'first', @step_id = 1, @command = N'SELECT 1', @retry_attempts = 5, @retry_interval = 5")
+	row := r.run("SELECT STRING_AGG(s.step_name, ',') WITHIN GROUP (ORDER BY s.step_id), MAX(s.on_success_action), MAX(s.on_fail_action) FROM dbo.sysjobsteps AS s")[0]
+	if row[0].Str() != "first,s" || row[1].Int() != 1 || row[2].Int() != 2 {
+		t.Errorf("the steps are %v", row)
+	}
+
+	const add = "EXEC dbo.sp_add_schedule @schedule_name = N'x', "
+	r.run("EXEC dbo.sp_add_schedule @schedule_name = N'RunOnce', @freq_type = 1, @active_start_time = 233000")
+	row = r.run("SELECT s.enabled, s.active_start_date, s.active_end_date, s.active_start_time, s.active_end_time FROM dbo.sysschedules AS s WHERE s.name = N'RunOnce'")[0]
+	for i, want := range []int64{1, 20260506, 99991231, 233000, 235959} {
+		if row[i].Int() != want {
+			t.Errorf("the schedule is %v", row)
+		}
+	}
+	r.refuses(add+"@freq_type = 2", 14266, "@freq_type")
+	r.refuses(add+"@freq_type = 4, @freq_interval = 1, @freq_subday_type = 3, @freq_subday_interval = 10", 14266, "@freq_subday_type")
+	r.refuses(add+"@freq_type = 4, @freq_interval = 1, @freq_subday_type = 2, @freq_subday_interval = 9", 14266, "@freq_subday_interval")
+	r.refuses(add+"@freq_type = 8, @freq_interval = 128, @freq_recurrence_factor = 1", 14266, "@freq_interval")
+	r.refuses(add+"@freq_type = 4, @freq_interval = 1, @active_start_date = 19891231", 14266, "@active_start_date")
+	r.run(add + "@freq_type = 4, @freq_interval = 1, @freq_subday_type = 1, @freq_subday_interval = 0, @active_start_date = 19900101")
+}

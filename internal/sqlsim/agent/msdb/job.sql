@@ -9,6 +9,8 @@ BEGIN
     SET @job_name = LTRIM(RTRIM(@job_name));
     IF @notify_email_operator_name IS NOT NULL OR @notify_netsend_operator_name IS NOT NULL OR @notify_page_operator_name IS NOT NULL
         THROW 50000, N'sqlsim does not support operators (@notify_..._operator_name).', 1;
+    IF @job_name LIKE N'%[%]%'
+        THROW 50000, N'The name of a job cannot have a percent sign.', 1;
     IF EXISTS (SELECT 1 FROM dbo.sysjobs AS j WHERE j.name = @job_name)
     BEGIN
         RAISERROR (14261, -1, -1, '@job_name', @job_name);

@@ -12,7 +12,7 @@ BEGIN
         RETURN 1;
     END;
     IF @freq_type IN (4, 8) AND @freq_subday_type = 0 SET @freq_subday_type = 1;
-    EXEC @retval = dbo.sp_verify_schedule @freq_type, @freq_interval, @freq_subday_type, @freq_subday_interval, @active_start_time, @active_end_time;
+    EXEC @retval = dbo.sp_verify_schedule @freq_type, @freq_interval, @freq_subday_type, @freq_subday_interval, @active_start_time, @active_end_time, @active_start_date;
     IF @retval <> 0 RETURN 1;
     IF @active_start_date IS NULL SET @active_start_date = CONVERT(int, CONVERT(varchar(8), GETDATE(), 112));
     SET @schedule_uid = NEWID();
@@ -46,7 +46,7 @@ BEGIN
     SELECT @t = COALESCE(@freq_type, s.freq_type), @i = COALESCE(@freq_interval, s.freq_interval), @st = COALESCE(@freq_subday_type, s.freq_subday_type),
            @si = COALESCE(@freq_subday_interval, s.freq_subday_interval), @from = COALESCE(@active_start_time, s.active_start_time), @to = COALESCE(@active_end_time, s.active_end_time)
     FROM dbo.sysschedules AS s WHERE s.schedule_id = @schedule_id;
-    EXEC @retval = dbo.sp_verify_schedule @t, @i, @st, @si, @from, @to;
+    EXEC @retval = dbo.sp_verify_schedule @t, @i, @st, @si, @from, @to, @active_start_date;
     IF @retval <> 0 RETURN 1;
     UPDATE dbo.sysschedules
     SET name = COALESCE(@new_name, name), enabled = COALESCE(@enabled, enabled), freq_type = @t, freq_interval = @i, freq_subday_type = @st, freq_subday_interval = @si,

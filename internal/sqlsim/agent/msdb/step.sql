@@ -11,6 +11,13 @@ BEGIN
     IF @retval <> 0 RETURN 1;
     IF UPPER(@subsystem) <> N'TSQL' OR @database_user_name IS NOT NULL OR @output_file_name IS NOT NULL OR @proxy_id IS NOT NULL OR @proxy_name IS NOT NULL
         THROW 50000, N'sqlsim supports job steps of subsystem TSQL only, with no @database_user_name, @output_file_name or proxy.', 1;
+    IF @command LIKE N'%$(%'
+        THROW 50000, N'sqlsim does not support tokens in job steps, $(...).', 1;
+    IF @database_name LIKE N'[[]%]'
+    BEGIN
+        RAISERROR (14262, -1, -1, '@database_name', @database_name);
+        RETURN 1;
+    END;
     IF @on_success_action NOT BETWEEN 1 AND 4
     BEGIN
         RAISERROR (14266, -1, -1, '@on_success_action', '1, 2, 3, 4');
@@ -58,6 +65,13 @@ BEGIN
     IF @retval <> 0 RETURN 1;
     IF UPPER(@subsystem) <> N'TSQL' OR @database_user_name IS NOT NULL OR @output_file_name IS NOT NULL OR @proxy_id IS NOT NULL OR @proxy_name IS NOT NULL
         THROW 50000, N'sqlsim supports job steps of subsystem TSQL only, with no @database_user_name, @output_file_name or proxy.', 1;
+    IF @command LIKE N'%$(%'
+        THROW 50000, N'sqlsim does not support tokens in job steps, $(...).', 1;
+    IF @database_name LIKE N'[[]%]'
+    BEGIN
+        RAISERROR (14262, -1, -1, '@database_name', @database_name);
+        RETURN 1;
+    END;
     IF NOT EXISTS (SELECT 1 FROM dbo.sysjobsteps AS s WHERE s.job_id = @job_id AND s.step_id = @step_id)
     BEGIN
         DECLARE @given nvarchar(20) = CONVERT(nvarchar(20), @step_id);

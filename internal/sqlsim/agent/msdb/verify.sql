@@ -54,7 +54,7 @@ BEGIN
 END;
 GO
 CREATE PROCEDURE dbo.sp_verify_schedule
-    @freq_type int, @freq_interval int, @freq_subday_type int, @freq_subday_interval int, @active_start_time int, @active_end_time int
+    @freq_type int, @freq_interval int, @freq_subday_type int, @freq_subday_interval int, @active_start_time int, @active_end_time int, @active_start_date int = NULL
 AS
 BEGIN
     SET NOCOUNT ON;
@@ -70,9 +70,24 @@ BEGIN
         RAISERROR (14266, -1, -1, '@freq_interval', '1..');
         RETURN 1;
     END;
+    IF @freq_type = 8 AND @freq_interval > 127
+    BEGIN
+        RAISERROR (14266, -1, -1, '@freq_interval', '1..127 [OR of 1=Sunday, 2=Monday, ...]');
+        RETURN 1;
+    END;
     IF @freq_type IN (4, 8) AND @freq_subday_type NOT IN (1, 2, 4, 8)
     BEGIN
         RAISERROR (14266, -1, -1, '@freq_subday_type', '0x1, 0x2, 0x4, 0x8');
+        RETURN 1;
+    END;
+    IF @active_start_date < 19900101
+    BEGIN
+        RAISERROR (14266, -1, -1, '@active_start_date', '19900101..99991231');
+        RETURN 1;
+    END;
+    IF @freq_type IN (4, 8) AND @freq_subday_type = 2 AND @freq_subday_interval < 10
+    BEGIN
+        RAISERROR (14266, -1, -1, '@freq_subday_interval', '10..');
         RETURN 1;
     END;
     IF @freq_type IN (4, 8) AND @freq_subday_type <> 1 AND @freq_subday_interval < 1
