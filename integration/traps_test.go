@@ -3,6 +3,7 @@ package integration
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -282,6 +283,55 @@ func TestEverythingRollsBackWithTheCaller(t *testing.T) {
 	wantWhere(t, d, deadJobs[0].ID, "Dead Failed")
 	if n := number(t, d.pool, "SELECT COUNT(*) AS n FROM chokaq.Queues"); n != 0 {
 		t.Error("the pause was not rolled back")
+	}
+}
+
+// Clients in manual-commit mode (ODBC's and JDBC's autocommit off, pyodbc's default) let the first statement of a procedure begin the transaction: what a procedure
+// does is kept when they commit, and undone when they roll back.
+func TestImplicitTransactions(t *testing.T) {
+	for _, c := range []struct {
+		call string
+		args []any
+	}{
+		{"chokaq.EnqueueJob", []any{sql.Named("Queue", "new"), sql.Named("JobType", "t"), sql.Named("IdempotencyKey", "k")}},
+		{"chokaq.EnqueueJobs", []any{sql.Named("Jobs", `[{"queue":"new","type":"t"},{"queue":"new","type":"t","idempotencyKey":"k"}]`)}},
+		{"chokaq.CancelJob", []any{sql.Named("JobId", int64(1))}},
+		{"chokaq.PauseQueue", []any{sql.Named("Queue", "q")}},
+		{"chokaq.RequeueDeadJobs", []any{sql.Named("JobIds", "[2]")}},
+		{"chokaq.DiscardDeadJobs", []any{sql.Named("JobIds", "[2]"), sql.Named("Note", "n")}},
+		{"chokaq.EditDeadJob", []any{sql.Named("JobId", int64(2)), sql.Named("Priority", 7)}},
+		{"chokaq.SetSetting", []any{sql.Named("Name", "Recovery.BatchSize"), sql.Named("Value", 77)}},
+		{"chokaq.SetRecurringJob", []any{sql.Named("Name", "r"), sql.Named("Cron", "0 * * * *"), sql.Named("Queue", "q"), sql.Named("JobType", "t")}},
+	} {
+		t.Run(c.call, func(t *testing.T) {
+			d := newDatabase(t)
+			if id := enqueue(t, d.pool, "q"); id != 1 {
+				t.Fatalf("the first job is %d", id)
+			}
+			all := processing(t, d, registered(t, d, "dead"), "dead", 1)
+			wantAnswers(t, "fail", answers(t, d.pool, "FailJobs", claimsJSON(t, all, map[string]any{"final": true})), map[int64]string{2: "Dead Dead"})
+			state := func() string {
+				return fmt.Sprint(mustQuery(t, d.pool, `
+SELECT (SELECT COUNT(*) FROM chokaq.Jobs) AS Jobs, (SELECT MAX(Priority) FROM chokaq.JobsDLQ) AS Priority, (SELECT COUNT(*) FROM chokaq.JobsDLQ) AS Dead, (SELECT COUNT(*) FROM chokaq.Queues) AS Queues,
+       (SELECT COUNT(*) FROM chokaq.OperatorActions) AS Actions, (SELECT COUNT(*) FROM chokaq.RecurringJobs) AS Recurring`))
+			}
+			before := state()
+			conn := d.session(t)
+			mustExec(t, conn, "SET IMPLICIT_TRANSACTIONS ON")
+			for _, end := range []string{"ROLLBACK", "COMMIT"} {
+				mustQuery(t, conn, c.call, c.args...)
+				if n := number(t, conn, "SELECT @@TRANCOUNT AS n"); n != 1 {
+					t.Errorf("@@TRANCOUNT is %d after the call, want 1", n)
+				}
+				mustExec(t, conn, end)
+				if n := number(t, conn, "SELECT @@TRANCOUNT AS n"); n != 0 {
+					t.Errorf("@@TRANCOUNT is %d after %s, want 0", n, end)
+				}
+				if after := state(); (after != before) != (end == "COMMIT") {
+					t.Errorf("after %s: %s, before: %s", end, after, before)
+				}
+			}
+		})
 	}
 }
 

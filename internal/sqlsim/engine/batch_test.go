@@ -14,6 +14,7 @@ func TestErrorsOverTables(t *testing.T) {
 		for _, sql := range []string{
 			"CREATE OR ALTER PROCEDURE bad AS SELECT 1 AS a; SELECT 1/0; RETURN 4",
 			"CREATE OR ALTER PROCEDURE opens AS BEGIN TRAN",
+			"CREATE OR ALTER PROCEDURE adds AS INSERT t (a) VALUES ('implicit')",
 			"CREATE OR ALTER PROCEDURE rolls AS SELECT 1; ROLLBACK",
 			"CREATE OR ALTER FUNCTION div (@a int) RETURNS int AS\nBEGIN\n\tRETURN 10 / @a\nEND",
 			"CREATE OR ALTER FUNCTION three (@a int = 3) RETURNS int AS BEGIN RETURN @a END",
@@ -33,6 +34,7 @@ func TestErrorsOverTables(t *testing.T) {
 		{"INSERT EXEC goes on behind a statement's error", "CREATE TABLE #r (a int); DECLARE @rc int; INSERT #r EXEC @rc = bad; SELECT @@ROWCOUNT, @rc", "msg 8134|1, 4"},
 		{"ROLLBACK within INSERT EXEC", "CREATE TABLE #r (a int); BEGIN TRAN; INSERT #r EXEC rolls\nGO\nIF @@TRANCOUNT > 0 ROLLBACK", "msg 3915"},
 		{"266", "EXEC opens; SELECT @@TRANCOUNT; ROLLBACK", "msg 266|1"},
+		{"an implicit transaction is the caller's", "SET IMPLICIT_TRANSACTIONS ON; EXEC adds; SELECT @@TRANCOUNT; ROLLBACK; EXEC opens; SELECT @@TRANCOUNT; ROLLBACK; ROLLBACK", "1|msg 266|2|msg 3903"},
 		{"an error inside a function is its statement's", "SELECT dbo.div(0); PRINT 'after'", "msg 8134|msg 0 after"},
 		{"where it was", "BEGIN TRY SELECT dbo.div(0) END TRY BEGIN CATCH SELECT ERROR_PROCEDURE(), ERROR_LINE() END CATCH", "'dbo.div', 3"},
 		{"EXEC of a function", "DECLARE @v int; EXEC @v = dbo.three 8; SELECT @v, dbo.three(DEFAULT)", "8, 3"},

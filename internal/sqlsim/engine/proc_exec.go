@@ -209,10 +209,19 @@ func (s *Session) callModule(ctx context.Context, caller *frame, m *module, args
 			return 0, err
 		}
 	}
-	if s.txn.count != count && s.insertExec == 0 {
+	if s.unbalanced(count) {
 		return fr.status, sqlError(266, 16, 2, "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = %d, current count = %d.", count, s.txn.count)
 	}
 	return fr.status, nil
+}
+
+// unbalanced reports that a module has left another number of open transactions than it found. The transaction that SET IMPLICIT_TRANSACTIONS ON has begun at
+// a module's first statement is not the module's, but its caller's to commit: clients whose manual-commit mode is that option (ODBC, JDBC) call procedures so every day.
+func (s *Session) unbalanced(before int) bool {
+	if s.insertExec != 0 || s.settings.implicitTxn && before == 0 && s.txn.count == 1 {
+		return false
+	}
+	return s.txn.count != before
 }
 
 // inModule runs body with the settings and the security context of a frame's module,
@@ -436,7 +445,7 @@ func (s *Session) runDynamic(ctx context.Context, caller *frame, text string, pa
 			}
 		}
 	}
-	if caller != nil && s.txn.count != count && s.insertExec == 0 {
+	if caller != nil && s.unbalanced(count) {
 		return fr, sqlError(266, 16, 2, "Transaction count after EXECUTE indicates a mismatching number of BEGIN and COMMIT statements. Previous count = %d, current count = %d.", count, s.txn.count)
 	}
 	return fr, nil
