@@ -26,7 +26,7 @@ type WorkerConfig struct {
 	// HeartbeatInterval is the time between two heartbeats. Default 15s, or a tenth of the shortest recovery timeout if that
 	// is less. It must be at most a third of both recovery timeouts, which the database owns.
 	HeartbeatInterval time.Duration `env:"HEARTBEAT_INTERVAL, overwrite"`
-	// CommandTimeout bounds one call of a procedure. Default 15s.
+	// CommandTimeout bounds one call of a procedure; PurgeHistory, if RecoveryEnabled, has twenty times as long. Default 15s.
 	CommandTimeout time.Duration `env:"COMMAND_TIMEOUT, overwrite"`
 
 	// WorkerShutdownGracePeriod is how long running handlers may go on after a stop was asked for; their contexts are canceled

@@ -22,12 +22,21 @@ func (c *Client) Recover(ctx context.Context, procedure RecoveryProcedure) (int6
 	return c.procedures(c.db).recovery(ctx, string(procedure))
 }
 
+// purgeTimeout is how many times CommandTimeout a worker waits for PurgeHistory, which removes all that is due in one call.
+const purgeTimeout = 20
+
 // recoverEvery is recovery by the worker, where there is no Agent.
 func (w *Worker) recoverEvery(ctx context.Context, interval time.Duration, procedures ...RecoveryProcedure) {
 	for w.clock.Sleep(ctx, interval) == nil {
 		for _, procedure := range procedures {
-			moved, err := persist(ctx, w, func(ctx context.Context) (int64, error) {
-				return w.procedures.recovery(ctx, string(procedure))
+			timeout := w.config.CommandTimeout
+			if procedure == PurgeHistory { // batch after batch, each committed by itself: that it takes long says nothing of the database's health
+				timeout *= purgeTimeout
+			}
+			moved, err := repeat(ctx, w, func(error) bool { return false }, func(ctx context.Context) (int64, error) {
+				return attempt(ctx, w.clock, timeout, func(ctx context.Context) (int64, error) {
+					return w.procedures.recovery(ctx, string(procedure))
+				})
 			})
 			if err == nil && moved > 0 {
 				w.log.Info("recovery has moved jobs", event("recovery.moved"), zap.String("procedure", string(procedure)), zap.Int64("rows", moved))

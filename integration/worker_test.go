@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/chokaq/chokaq/driver"
+	"github.com/chokaq/chokaq/internal/sqlsim/fault"
 )
 
 // quick is a configuration for tests: everything soon.
@@ -627,4 +628,27 @@ func TestAWorkerRunsRecoveryWhereThereIsNoAgent(t *testing.T) {
 	age(t, d, 1000, zombies...)
 	startWorker(t, d.dsn, quick(func(c *driver.WorkerConfig) { c.RecoveryEnabled, c.RecoveryInterval = true, 10*time.Millisecond }), func(context.Context, *driver.Job[job]) error { return nil })
 	eventually(t, "the zombie is rescued", func() bool { return where(t, d, zombies[0].ID) == "Dead Zombie" })
+}
+
+// After years without purging, the first PurgeHistory takes longer than any other call: that is no outage.
+func TestALongPurgeIsNoOutage(t *testing.T) {
+	d := newDatabase(t)
+	d.requireSim(t)
+	slow := d.sim.Faults().Add(fault.Rule{Procedure: "chokaq.PurgeHistory", Hold: true, Nth: 1, Times: 1})
+	t.Cleanup(slow.Remove)
+	w := startWorker(t, d.dsn, quick(func(c *driver.WorkerConfig) {
+		c.RecoveryEnabled, c.PurgeInterval, c.HeartbeatInterval, c.CommandTimeout = true, 10*time.Millisecond, 100*time.Millisecond, time.Second
+	}), func(context.Context, *driver.Job[job]) error { return nil })
+	if err := slow.WaitHeld(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	beats := w.Stats().Heartbeats
+	eventually(t, "more time than a call may take has passed", func() bool { return w.Stats().Heartbeats >= beats+20 })
+	slow.Release()
+	eventually(t, "the purge is recorded", func() bool {
+		return number(t, d.pool, "SELECT COUNT(*) AS n FROM chokaq.RecoveryRuns WHERE ProcedureName = 'PurgeHistory'") > 0
+	})
+	if n := w.logged("database.away"); n != 0 || !w.Status().Ready {
+		t.Errorf("%d times database.away, status %+v", n, w.Status())
+	}
 }
