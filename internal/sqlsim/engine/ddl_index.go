@@ -28,6 +28,9 @@ func readIndexOptions(ix *index, list []tsql.Option) error {
 			ix.pageLocks = on
 		case "FILLFACTOR":
 			ix.fillFactor, _ = strconv.Atoi(o.Value)
+			if ix.fillFactor < 1 || ix.fillFactor > 100 {
+				return lineAt(sqlError(129, 15, 1, "Fillfactor %s is not a valid percentage; fillfactor must be between 1 and 100.", o.Value), o.Pos)
+			}
 		case "PAD_INDEX":
 			ix.padIndex = on
 		case "OPTIMIZE_FOR_SEQUENTIAL_KEY":
@@ -97,6 +100,11 @@ func (p *planner) execCreateIndex(ctx context.Context, fr *frame, st *tsql.Creat
 	if st.Where != nil {
 		if err := b.filter(ix, st.Where, st.WhereSrc, st.Pos); err != nil {
 			return err
+		}
+	}
+	if st.Where != nil {
+		if opt := tsql.FindOption(st.Options, "IGNORE_DUP_KEY"); opt != nil && strings.EqualFold(opt.Value, "ON") {
+			return lineAt(sqlError(10618, 16, 1, "Cannot create filtered index '%s' on table '%s' because the statement sets the IGNORE_DUP_KEY option to ON. Rewrite the statement so that it does not use the IGNORE_DUP_KEY option.", st.Name, st.Table), st.Pos)
 		}
 	}
 	if err := p.indexSettings("CREATE INDEX", &t, ix); err != nil {

@@ -469,6 +469,9 @@ func (b *tableBuilder) filter(ix *index, where tsql.Expr, src string, pos tsql.P
 	bad := func() error {
 		return lineAt(sqlError(10735, 15, 1, "Incorrect WHERE clause for filtered index '%s' on table '%s'.", ix.name, b.name), pos)
 	}
+	if ix.clustered {
+		return bad()
+	}
 	sc := b.p.tableScope(b.t)
 	for _, e := range conjuncts(where) {
 		term := filterTerm{key: plainKey(e)}
@@ -503,7 +506,7 @@ func (b *tableBuilder) filter(ix *index, where tsql.Expr, src string, pos tsql.P
 			if err != nil {
 				return err
 			}
-			if !v.literal {
+			if !v.literal || !plainConstant(x) {
 				return bad()
 			}
 			val, err := constantValue(b.p, v)
@@ -524,6 +527,22 @@ func (b *tableBuilder) filter(ix *index, where tsql.Expr, src string, pos tsql.P
 	}
 	ix.filter, ix.filterSrc = where, parenthesized(src)
 	return nil
+}
+
+// plainConstant reports whether e is a constant, possibly signed or converted: a filter
+// takes no other expressions.
+func plainConstant(e tsql.Expr) bool {
+	switch e := tsql.Unparen(e).(type) {
+	case *tsql.Literal:
+		return true
+	case *tsql.Unary:
+		return plainConstant(e.X)
+	case *tsql.Cast:
+		return plainConstant(e.X)
+	case *tsql.Convert:
+		return plainConstant(e.X)
+	}
+	return false
 }
 
 // includes evaluates the filter of an index for a row.

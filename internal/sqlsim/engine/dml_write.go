@@ -14,6 +14,7 @@ type rowWriter struct {
 	t        *table
 	computed []virtualColumn
 	checks   []compiledCheck
+	long     []longKey
 	verb     string // INSERT, UPDATE, DELETE, MERGE: for messages
 	action   string // what MERGE does at the moment
 }
@@ -45,7 +46,52 @@ func (p *planner) newWriter(t *table, verb string) (*rowWriter, error) {
 		}
 		w.checks = append(w.checks, compiledCheck{c, pred})
 	}
+	for _, ix := range t.indexes {
+		if k, ok := t.longKey(ix); ok {
+			w.long = append(w.long, k)
+		}
+	}
 	return w, nil
+}
+
+// longKey is an index whose keys may be longer than a key can be.
+type longKey struct {
+	ix       *index
+	limit    int
+	kind     string
+	includes func([]value.Value) (bool, error)
+}
+
+func (t *table) longKey(ix *index) (longKey, bool) {
+	k := longKey{ix: ix, limit: 1700, kind: "nonclustered"}
+	if ix.clustered {
+		k.limit, k.kind = 900, "clustered"
+	}
+	size := 0
+	for _, c := range ix.keys {
+		size += maxBytes(t.columns[c.column].typ)
+	}
+	k.includes = ix.includes(t)
+	return k, !ix.heap && size > k.limit
+}
+
+// check fails if the key of a row is too long.
+func (k longKey) check(t *table, vals []value.Value) error {
+	size := 0
+	for _, c := range k.ix.keys {
+		if v := vals[c.column]; !v.IsNull() {
+			size += int(value.DataLength(v, t.columns[c.column].typ.Collation))
+		}
+	}
+	if size <= k.limit {
+		return nil
+	}
+	if k.includes != nil {
+		if in, err := k.includes(vals); err != nil || !in {
+			return err
+		}
+	}
+	return sqlError(1946, 16, 3, "Operation failed. The index entry of length %d bytes for the index '%s' exceeds the maximum length of %d bytes for %s indexes.", size, k.ix.name, k.limit, k.kind)
 }
 
 // tableScope is the scope of an expression over the columns of one table.
@@ -100,6 +146,11 @@ func (w *rowWriter) finish(x *exec, vals []value.Value) error {
 	for i, c := range w.t.columns {
 		if !c.nullable && !c.virtual && vals[i].IsNull() {
 			return sqlError(515, 16, 2, "Cannot insert the value NULL into column '%s', table '%s'; column does not allow nulls. %s fails.", c.name, w.t.displayName(), verb)
+		}
+	}
+	for _, k := range w.long {
+		if err := k.check(w.t, vals); err != nil {
+			return err
 		}
 	}
 	for _, c := range w.checks {

@@ -187,6 +187,9 @@ func compileCollate(sc *scope, e *tsql.Collate) (*scalar, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, again := tsql.Unparen(e.X).(*tsql.Collate); again {
+		return nil, tsql.Unsupported(e.Line, "a second COLLATE on an expression, which SQL Server does not take either")
+	}
 	c := sc.collation()
 	if foldName(e.Collation) != "database_default" {
 		if c, err = value.LookupCollation(e.Collation); err != nil {

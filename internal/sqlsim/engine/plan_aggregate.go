@@ -87,6 +87,9 @@ func (b *selectBinder) bindAggregate(f *tsql.FuncCall, sc *scope) (*aggregate, e
 		if a.typ.Kind == value.Bit {
 			return nil, invalid()
 		}
+		if a.typ.Kind.IsCharacter() && a.arg.coercible == noCollation {
+			return nil, lineAt(sqlError(446, 16, 9, "Cannot resolve collation conflict for %s operation.", strings.ToLower(a.name)), f.Pos)
+		}
 	case "SUM", "AVG":
 		switch k := a.arg.typ.Kind; {
 		case k == value.TinyInt || k == value.SmallInt || k == value.Int:
