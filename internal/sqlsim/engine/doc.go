@@ -21,7 +21,8 @@
 // that value.Languages has not (messages are English in all of them); INSTEAD OF and DDL triggers, indexed views, changes through a view
 // WITH CHECK OPTION, FOR XML but for PATH(”) over one column, sparse columns, temporary
 // procedures, database snapshots, Windows, contained and external principals, permissions
-// on columns, user-defined server roles, READ_ONLY and OFFLINE databases.
+// on columns, user-defined server roles, READ_ONLY and OFFLINE databases; INSERT from the
+// OUTPUT of another statement (nested DML), CURSOR_STATUS, tokens in job steps.
 //
 // # What is accepted and has no effect
 //
@@ -31,6 +32,11 @@
 // steer the optimizer (plan_query.go lists them), WITH LOG of RAISERROR, WITH MARK of BEGIN
 // TRANSACTION, DELAYED_DURABILITY, SET TEXTSIZE, SET QUERY_GOVERNOR_COST_LIMIT, SET
 // STATISTICS IO and TIME, DBCC FREEPROCCACHE and its kin, CHECKPOINT.
+//
+// # What is documented
+//
+// The cases of documented_*_test.go are what the pages of the Transact-SQL reference say,
+// by page. Where this package answers otherwise it is wrong.
 //
 // # What differs
 //
@@ -49,4 +55,7 @@
 // in SERVERPROPERTY only: DB_ID is database_id in sys.databases, and names in other
 // databases are not refused (40515). A bare NULL in a UNION takes the type of whichever
 // branch has one; SQL Server may have made it an int before it comes to that branch.
+// READPAST is refused under SNAPSHOT whatever hints are beside it. ALTER TABLE ... DROP
+// reports what hinders it (5074) without the second error that SQL Server adds (4922).
+// Making an index does not look for rows whose keys are too long for it (1946), writing does.
 package engine
