@@ -233,32 +233,25 @@ func TestAnOutageOfAnHourIsAFewCallsAndOneLine(t *testing.T) {
 	w, manual, logs := newTestWorker(t, WorkerConfig{})
 	away := mssql.Error{Number: 40613, Message: "away"}
 	var at []time.Duration
-	done := make(chan error, 1)
+	asleep, over := context.WithCancelCause(t.Context())
 	go func() {
-		_, err := persist(t.Context(), w, func(context.Context) (int, error) {
+		// Without the bound of each call, whose timer would be a second waiter.
+		_, err := repeat(t.Context(), w, func(error) bool { return false }, func(context.Context) (int, error) {
 			at = append(at, manual.Monotonic())
 			if manual.Monotonic() < time.Hour {
 				return 0, away
 			}
 			return 1, nil
 		})
-		done <- err
+		over(err)
 	}()
-	for running := true; running; {
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Fatal(err)
-			}
-			running = false
-		default:
-			// The call's own timer is stopped when it returns: one waiter alone is the sleep between two calls.
-			if manual.Waiters() == 1 {
-				if d, ok := manual.AdvanceToNext(); ok && d > 15*time.Second {
-					t.Fatalf("a wait of %v", d)
-				}
-			}
+	for manual.BlockUntil(asleep, 1) == nil {
+		if d, ok := manual.AdvanceToNext(); ok && d > 15*time.Second {
+			t.Fatalf("a wait of %v", d)
 		}
+	}
+	if err := context.Cause(asleep); err != context.Canceled { // what WithCancelCause makes of nil
+		t.Fatal(err)
 	}
 	if n := len(at); n < 240 || n > 1000 {
 		t.Errorf("%d calls in an hour", n)
