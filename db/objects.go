@@ -77,8 +77,10 @@ func (i Installer) applyObjects(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
+// appliedChecksums reads what was applied. The checksum of an object that is not as it was applied is "": one that somebody has dropped, or has created again with
+// QUOTED_IDENTIFIER or ANSI_NULLS OFF. So Up and Status look at the database itself, and not at their record of it alone.
 func appliedChecksums(ctx context.Context, conn *sql.Conn) (_ map[string]string, err error) {
-	rows, err := conn.QueryContext(ctx, `SELECT o.ObjectName, o.Checksum FROM chokaq.SchemaObjects AS o;`)
+	rows, err := conn.QueryContext(ctx, appliedQuery)
 	if err != nil {
 		return nil, fmt.Errorf("chokaq: reading chokaq.SchemaObjects: %w", err)
 	}
@@ -93,6 +95,17 @@ func appliedChecksums(ctx context.Context, conn *sql.Conn) (_ map[string]string,
 	}
 	return applied, rows.Err()
 }
+
+// Migrations and grants are no objects: there is nothing to look for.
+const appliedQuery = `SELECT a.ObjectName,
+       CASE WHEN a.IsObject = 0 THEN a.Checksum
+            WHEN a.ObjectId IS NULL THEN ''
+            WHEN OBJECTPROPERTY(a.ObjectId, 'ExecIsQuotedIdentOn') = 0 OR OBJECTPROPERTY(a.ObjectId, 'ExecIsAnsiNullsOn') = 0 THEN ''
+            ELSE a.Checksum END AS Checksum
+FROM (SELECT o.ObjectName, o.Checksum,
+             CASE WHEN o.ObjectName LIKE N'functions/%' OR o.ObjectName LIKE N'views/%' OR o.ObjectName LIKE N'procedures/%' THEN 1 ELSE 0 END AS IsObject,
+             OBJECT_ID(N'chokaq.' + QUOTENAME(REPLACE(SUBSTRING(o.ObjectName, CHARINDEX(N'/', o.ObjectName) + 1, 128), N'.sql', N''))) AS ObjectId
+      FROM chokaq.SchemaObjects AS o) AS a;`
 
 // dropStatement removes the object that a file of an earlier version made; "" when it made none.
 func dropStatement(name string) string {

@@ -45,6 +45,41 @@ func TestUpIsRepeatableAndAppliesWhatChanged(t *testing.T) {
 	}
 }
 
+// What was applied once and is no longer so is found by looking, since the record of it says otherwise: the message of a worker that finds it promises that.
+func TestUpRepairsObjectsThatSomebodyBroke(t *testing.T) {
+	d := newDatabase(t)
+	conn := d.session(t)
+	mustExec(t, conn, "DROP PROCEDURE chokaq.CompleteJobs")
+	mustExec(t, conn, "DROP VIEW chokaq.QueueStatus")
+	mustExec(t, conn, "DROP FUNCTION chokaq.FindJob")
+	mustExec(t, conn, "DROP PROCEDURE chokaq.FailJobs")
+	mustExec(t, conn, "SET QUOTED_IDENTIFIER OFF")
+	mustExec(t, conn, "CREATE PROCEDURE chokaq.FailJobs AS RETURN 0")
+	if err := d.client(t).Check(t.Context()); !errors.Is(err, driver.ErrSchema) || !strings.Contains(err.Error(), "migrate up") {
+		t.Errorf("a worker says %v", err)
+	}
+
+	broken := []string{"functions/FindJob.sql", "views/QueueStatus.sql", "procedures/CompleteJobs.sql", "procedures/FailJobs.sql"}
+	status, err := (db.Installer{DSN: d.dsn}).Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(status.Objects, broken) {
+		t.Errorf("status finds %v, want %v", status.Objects, broken)
+	}
+	want := []string{"applied grants/grants.sql"}
+	for _, name := range slices.Backward(broken) {
+		want = slices.Insert(want, 0, "applied "+name)
+	}
+	if got := changes(t, d); !slices.Equal(got, want) {
+		t.Errorf("changed %v, want %v", got, want)
+	}
+	wantInstalled(t, d)
+	if n := number(t, d.pool, "SELECT COUNT(*) AS n FROM sys.database_permissions AS p WHERE p.major_id IN (OBJECT_ID(N'chokaq.CompleteJobs'), OBJECT_ID(N'chokaq.FailJobs'), OBJECT_ID(N'chokaq.QueueStatus'))"); n < 3 {
+		t.Errorf("%d grants on what was made again", n)
+	}
+}
+
 func TestSeveralInstallersAtOnce(t *testing.T) {
 	d := newEmptyDatabase(t)
 	errs := make(chan error)
