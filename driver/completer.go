@@ -261,9 +261,7 @@ func (c *completer) unstored() []outcome {
 // record counts and logs what the database made of an outcome.
 func (c *completer) record(o outcome, a answer) {
 	log := c.w.log.With(zap.Duration("duration", o.duration))
-	reason := ""
 	if o.failure != nil {
-		reason = o.failure.Reason
 		log = log.With(zap.String("error", o.failure.Error))
 	}
 	c.w.client.metrics.ended(o, a.Result)
@@ -276,6 +274,7 @@ func (c *completer) record(o outcome, a answer) {
 		log.Warn("job failed and will be tried again", event("job.retried"), jobFields(o.job.info), zap.Int64("retry_after_ms", o.failure.RetryAfterMs))
 	case "Dead", "AlreadyDead":
 		c.w.stats.dead.Add(1)
+		reason := deadReason(o)
 		if reason == "Interrupted" {
 			c.w.stats.interrupted.Add(1)
 		}

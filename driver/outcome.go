@@ -42,7 +42,9 @@ func (p *processor) outcome(job *heldJob, err, cause error, duration time.Durati
 		f.Reason = "Interrupted"
 	case interrupted:
 		f.Final, f.Reason = true, "Interrupted"
-		f.Error = cause.Error() + ": " + f.Error
+		if !strings.Contains(f.Error, cause.Error()) { // handlers that return the context's cause say it themselves
+			f.Error = cause.Error() + ": " + f.Error
+		}
 	case isAsked:
 		f.RetryAfterMs = milliseconds(asked)
 	case h == nil:

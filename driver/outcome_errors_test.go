@@ -57,3 +57,35 @@ func TestLongErrorsAreCut(t *testing.T) {
 		t.Errorf("%d bytes", len(text))
 	}
 }
+
+// What a log line, and whoever reviews the job, is told of a job's end.
+func TestADeadJobIsLoggedWithItsReason(t *testing.T) {
+	w, _, logs := newTestWorker(t, WorkerConfig{})
+	h := &registeredHandler{backoff: ExponentialBackoff(time.Second, time.Hour)}
+	for want, c := range map[string]struct{ err, cause error }{
+		"Failed":      {errors.New("boom"), nil},
+		"Rejected":    {Reject(errors.New("boom")), nil},
+		"Interrupted": {errors.New("boom"), ErrShutdown},
+		"Cancelled":   {errors.New("boom"), ErrCancelRequested},
+	} {
+		o := w.processor.outcome(&heldJob{info: JobInfo{Type: "t"}, handler: h}, c.err, c.cause, 0)
+		w.completer.record(o, answer{Result: "Dead"})
+		entries := logs.TakeAll()
+		if len(entries) != 1 || entries[0].ContextMap()["event"] != "job.dead" || entries[0].ContextMap()["reason"] != want {
+			t.Errorf("%s: logged %v", want, entries)
+		}
+	}
+}
+
+func TestWhatInterruptedAJobIsSaidOnce(t *testing.T) {
+	w, _, _ := newTestWorker(t, WorkerConfig{})
+	h := &registeredHandler{backoff: ExponentialBackoff(time.Second, time.Hour)}
+	for _, cause := range []error{ErrShutdown, ErrOwnershipLost} {
+		for _, err := range []error{errors.New("boom"), cause, fmt.Errorf("program p: signal: terminated (after it was canceled: %w)", cause)} {
+			o := w.processor.outcome(&heldJob{info: JobInfo{Type: "t"}, handler: h}, err, cause, 0)
+			if n := strings.Count(o.failure.Error, cause.Error()); n != 1 {
+				t.Errorf("%d times in %q", n, o.failure.Error)
+			}
+		}
+	}
+}

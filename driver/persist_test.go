@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	sqldriver "database/sql/driver"
+	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,5 +79,33 @@ func TestWaitsBetweenAttemptsGrowAndDiffer(t *testing.T) {
 				t.Errorf("%d different sequences of waits in 10 outages", len(seen))
 			}
 		})
+	}
+}
+
+// A call that ends by its timeout says so once, whether the driver of the database noticed or not.
+func TestATimeoutIsSaidOnce(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	for name, call := range map[string]func(context.Context) (int, error){
+		"noticed":     func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() },
+		"not noticed": func(context.Context) (int, error) { <-release; return 0, nil },
+	} {
+		manual := clock.NewManual(time.Now())
+		done := make(chan error, 1)
+		go func() {
+			_, err := attempt(t.Context(), manual, time.Second, func(ctx context.Context) (int, error) { return bounded(ctx, manual, call) })
+			done <- err
+		}()
+		var err error
+		for err == nil {
+			select {
+			case err = <-done:
+			default:
+				manual.Advance(time.Second)
+			}
+		}
+		if !errors.Is(err, errCallTimeout) || strings.Count(err.Error(), errCallTimeout.Error()) != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

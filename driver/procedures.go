@@ -92,7 +92,10 @@ type procedures struct {
 func bounded[T any](ctx context.Context, c clock.Clock, call func(context.Context) (T, error)) (T, error) {
 	value, err := reply.Await(ctx, c, graceOf, call)
 	if errors.Is(err, reply.ErrNone) {
-		err = fmt.Errorf("%w (%w)", errCallTimeout, context.Cause(ctx))
+		if cause := context.Cause(ctx); !errors.Is(cause, errCallTimeout) {
+			return value, fmt.Errorf("%w (%w)", errCallTimeout, cause)
+		}
+		return value, errCallTimeout
 	}
 	return value, err
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	mssql "github.com/microsoft/go-mssqldb"
 	"github.com/microsoft/go-mssqldb/batch"
 
 	"github.com/chokaq/chokaq/db"
@@ -74,6 +75,13 @@ func TestTheDBAGuide(t *testing.T) {
 				t.Skip(b.not)
 			}
 			if strings.Contains(b.text, "after the down migrations") {
+				var refused mssql.Error // who forgets them loses nothing
+				if _, err := resultSets(t, conn, b.text); !errors.As(err, &refused) || refused.Number != 3729 {
+					t.Fatalf("before the down migrations: %v, want error 3729", err)
+				}
+				if n := number(t, conn, "SELECT @@TRANCOUNT + CASE WHEN OBJECT_ID(N'chokaq.SchemaVersion') IS NULL THEN 100 ELSE 0 END AS n"); n != 0 {
+					t.Fatalf("before the down migrations, it left %d", n)
+				}
 				if err := installer.UninstallAgentJobs(t.Context()); err != nil {
 					t.Fatal(err)
 				}

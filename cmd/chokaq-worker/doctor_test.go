@@ -67,6 +67,7 @@ UPDATE chokaq.Jobs SET HeartbeatAt = DATEADD(HOUR, -1, HeartbeatAt) WHERE Queue 
 		{"a stop was cut short", `INSERT INTO chokaq.WorkerStops (WorkerId, HostName, ProcessId, Version, Queues, DrainingAt) VALUES (NEWID(), N'h', 1, N'1', N'[]', DATEADD(HOUR, -1, SYSUTCDATETIME()))`, 6, "stops", "warning",
 			[]string{"terminationGracePeriodSeconds", "above 40s"}},
 		{"a recurring job that cannot be read", "EXEC chokaq.SetRecurringJob @Name = N'r', @Cron = N'99 * * * *', @Queue = N'q', @JobType = N't'", 7, "recurring jobs", "error", []string{"r cannot be read"}},
+		{"a dropped procedure", "DROP PROCEDURE chokaq.PauseQueue", 7, "schema", "error", []string{"procedures/PauseQueue.sql", "migrate up"}},
 		{"AUTO_CLOSE", "ALTER DATABASE CURRENT SET AUTO_CLOSE ON", 6, "database", "warning", []string{"AUTO_CLOSE OFF"}},
 	} {
 		exec1(t, dsn, c.sql)

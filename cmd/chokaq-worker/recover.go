@@ -18,11 +18,11 @@ func (a *app) recoverCommand() *cobra.Command {
 		moved := make(map[driver.RecoveryProcedure]int64)
 		for _, p := range []struct {
 			procedure driver.RecoveryProcedure
-			did       string
+			one, many string
 		}{
-			{driver.ResetFetchedJobs, "abandoned fetched jobs are Pending again"},
-			{driver.RescueZombieJobs, "zombies are in the dead-letter queue, for review"},
-			{driver.PurgeHistory, "rows of history are removed"},
+			{driver.ResetFetchedJobs, "abandoned fetched job is Pending again", "abandoned fetched jobs are Pending again"},
+			{driver.RescueZombieJobs, "zombie is in the dead-letter queue, for review", "zombies are in the dead-letter queue, for review"},
+			{driver.PurgeHistory, "row of history is removed", "rows of history are removed"},
 		} {
 			n, err := client.Recover(ctx, p.procedure)
 			if err != nil {
@@ -30,7 +30,11 @@ func (a *app) recoverCommand() *cobra.Command {
 			}
 			moved[p.procedure] = n
 			if !a.json {
-				fmt.Fprintf(a.stdout, "%-24s  %d %s\n", p.procedure, n, p.did)
+				did := p.many
+				if n == 1 {
+					did = p.one
+				}
+				fmt.Fprintf(a.stdout, "%-24s  %d %s\n", p.procedure, n, did)
 			}
 		}
 		if a.json {

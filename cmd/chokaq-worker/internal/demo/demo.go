@@ -136,7 +136,7 @@ func (d *demo) pace(files int) {
 }
 
 func (d *demo) introduce() {
-	text := fmt.Sprintf("ChokaQ demo: one background job for each of %s under %s. Its handler computes the file's SHA-256 and writes a line to a ledger, a file outside the database. "+
+	text := fmt.Sprintf("ChokaQ demo: one background job for each of %s under %q. Its handler computes the file's SHA-256 and writes a line to a ledger, a file outside the database. "+
 		"That line is a side effect, which must not happen twice unless a person has decided so.", count(len(d.files.files), "file"), d.Dir)
 	if d.files.more {
 		text += fmt.Sprintf(" (There are more files; the first %d are taken.)", mostFiles)

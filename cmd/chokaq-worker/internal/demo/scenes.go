@@ -227,7 +227,7 @@ func (d *demo) tellShutdown(line logLine) {
 	switch line.Event {
 	case "shutdown.draining":
 		running, _ := line.Running.(float64)
-		step("draining: it claims nothing more; %d running, %d fetched and not started", int(running), line.Prefetched)
+		step("draining: no more claims; %d running, %d fetched, not started", int(running), line.Prefetched)
 	case "shutdown.released":
 		step("%s given back to the queue: fetched and not started", count(line.Released, "job"))
 	case "shutdown.release_failed":

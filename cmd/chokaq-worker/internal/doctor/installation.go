@@ -96,7 +96,7 @@ func schema(ctx context.Context, p *Patient) ([]Finding, error) {
 	}
 	// Who may not read the record of what was applied learns it from a worker that cannot register.
 	if pending, err := p.Pending(ctx); err == nil && len(pending) > 0 {
-		return one(Error, fmt.Sprintf("%s, but %d of the procedures and views are not its own (%s): an upgrade was not finished, or another program of that version did it", found, len(pending), names(pending)),
+		return one(Error, fmt.Sprintf("%s, but %d of the procedures and views are not its own (%s): an upgrade was not finished, another program of that version did it, or somebody has dropped them", found, len(pending), names(pending)),
 			"chokaq-worker migrate up (as db_owner) brings them"), nil
 	}
 	return one(OK, found, ""), nil
