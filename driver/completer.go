@@ -23,6 +23,7 @@ type completer struct {
 
 	mu      sync.Mutex
 	waiting []outcome
+	storing bool // a batch that take has given out is under way
 	closed  bool
 }
 
@@ -144,6 +145,7 @@ func (c *completer) take() (batch []outcome, postponed time.Duration, closed boo
 		batch = append(batch, o)
 		return true
 	})
+	c.storing = len(batch) > 0
 	return batch, postponed, c.closed
 }
 
@@ -249,6 +251,14 @@ func (c *completer) putBack(batch []outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting = append(c.waiting, batch...)
+}
+
+// refused reports that all that is left are outcomes that the database answers and does not take (or that wait behind such): there is nothing to wait for
+// but that somebody repairs it.
+func (c *completer) refused() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.storing && len(c.waiting) > 0 && !slices.ContainsFunc(c.waiting, func(o outcome) bool { return o.notBefore == 0 })
 }
 
 // unstored are the outcomes that run has left.

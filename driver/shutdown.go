@@ -34,6 +34,7 @@ type shutdown struct {
 
 	stopClaiming, stopStarting, stopBeating, stopStoring context.CancelCauseFunc
 
+	refused        bool      // what could not be stored was refused by a database that answers; set by flush
 	unsettledClaim uuid.UUID // a claim that was cut off and could not be released; set by release
 
 	claimed, processed, completed, beaten <-chan struct{} // closed when that part has ended
@@ -158,9 +159,13 @@ func (s *shutdown) release() []*heldJob {
 func (s *shutdown) flush() []outcome {
 	w := s.w
 	w.completer.close()
-	if !s.wait(s.completed, w.config.FlushTimeout) {
-		s.stopStoring(errFlushTimeout)
-		<-s.completed
+	reserve := min(time.Second, w.config.FlushTimeout/5) // for the record of the stop, where outcomes that are refused would use up the time
+	if !s.wait(s.completed, w.config.FlushTimeout-reserve) {
+		s.refused = w.completer.refused()
+		if s.refused || !s.wait(s.completed, reserve) {
+			s.stopStoring(errFlushTimeout)
+			<-s.completed
+		}
 	}
 	unstored := w.completer.unstored()
 	for _, o := range unstored {
@@ -195,7 +200,7 @@ func (s *shutdown) report(abandoned []*heldJob, unstored []outcome, notReleased 
 	for _, job := range notReleased {
 		report.NotReleased = append(report.NotReleased, job.info)
 	}
-	if len(unstored) == 0 && len(notReleased) == 0 && s.unsettledClaim == uuid.Nil { // otherwise the database is away: do not wait for it once more
+	if (len(unstored) == 0 || s.refused) && len(notReleased) == 0 && s.unsettledClaim == uuid.Nil { // otherwise the database is away: do not wait for it once more
 		if err := s.say(s.record(report), min(time.Second, flushBy-s.elapsed())); err != nil {
 			w.log.Warn("the worker could not say that it has stopped; its stop will show as cut short", event("shutdown.stopped_unsaid"), zap.Error(err))
 		}

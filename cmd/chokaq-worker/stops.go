@@ -152,7 +152,7 @@ func (a *app) stopsShowCommand() *cobra.Command {
 var outcomeMeanings = map[string]string{
 	"clean":     "Nothing was left to anybody.",
 	"review":    "Jobs that the grace period cut short wait for review, see \"dlq list --reason Interrupted\". \"chokaq-worker advise\" computes a longer grace period.",
-	"abandoned": "Something was left to recovery: what had not started is set back to Pending, what ran goes to the dead-letter queue as Zombie. Handlers must return when their context ends.",
+	"abandoned": "Something was left to recovery: what had not started is set back to Pending, what ran goes to the dead-letter queue as Zombie. Abandoned: handlers must return when their context ends. Unstored: the worker's log has the error with which the database refused the outcomes.",
 	"draining":  "The stop is under way.",
 	"cut short": "It was killed before it was through, or cut off from the database. Recovery settles what it held. Is terminationGracePeriodSeconds or TimeoutStopSec too short? \"chokaq-worker advise\" says what it should be.",
 	"gone":      "It was killed, crashed, or was cut off from the database, without a word. Recovery settles what it held; its machine's logs may say why.",

@@ -43,7 +43,7 @@ func (a *app) workersHandlersCommand() *cobra.Command {
 			if !handlers.Valid {
 				return a.printDone(fmt.Sprintf("worker %s will have as many handlers as it was started with", shortID(id)))
 			}
-			return a.printDone(fmt.Sprintf("worker %s will have %d handlers; \"chokaq-worker workers\" shows when it has", shortID(id), handlers.Int32))
+			return a.printDone(fmt.Sprintf("worker %s will have %d handlers within a heartbeat interval of its own; its log (worker.handlers_changed) and /readyz say when it has", shortID(id), handlers.Int32))
 		})(c, args)
 	}
 	return c
