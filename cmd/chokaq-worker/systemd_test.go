@@ -108,4 +108,10 @@ func TestTheFileOfTheDataSourceName(t *testing.T) {
 	callWith(t, "", []string{"CHOKAQ_DSN_FILE=" + empty}, "status").want(t, 2, "CHOKAQ_DSN_FILE", "is empty")
 	callWith(t, "", []string{"CHOKAQ_DSN_FILE=" + good, "CHOKAQ_DSN=" + dsn}, "status").want(t, 2, "CHOKAQ_DSN_FILE", "one of the two")
 	callWith(t, "", []string{"CHOKAQ_DSN_FILE=" + filepath.Join(dir, "none")}, "status").want(t, 2, "CHOKAQ_DSN_FILE", "no such file")
+	for _, command := range []string{"status", "doctor", "run"} { // one fault is told once
+		r := callWith(t, "", []string{"CHOKAQ_DSN_FILE=" + empty, "CHOKAQ_HANDLER=t=/bin/true"}, command).want(t, 2, "is empty")
+		if strings.Contains(r.stderr, "is not set") {
+			t.Errorf("%s: %s", command, r.stderr)
+		}
+	}
 }

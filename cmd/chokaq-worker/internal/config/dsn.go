@@ -18,6 +18,9 @@ var badParameter = regexp.MustCompile(`^invalid (encrypt|trust server certificat
 // CheckDSN says what is wrong with the data source name, and never repeats it: it has a password in it.
 func (c Connection) CheckDSN() error {
 	s := settingsOf(&c)[0]
+	if c.DSN == "" && c.DSNFile != "" {
+		return nil // Load has said what is wrong with the file
+	}
 	if c.DSN == "" {
 		return fmt.Errorf("%s: is not set; accepted: %s", s, dsnForm)
 	}
