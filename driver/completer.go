@@ -23,7 +23,8 @@ type completer struct {
 
 	mu      sync.Mutex
 	waiting []outcome
-	storing bool // a batch that take has given out is under way
+	storing bool // a batch that take has given out is under way, and one of it at least has not been refused before
+	again   bool // a batch is under way that has been refused before
 	closed  bool
 }
 
@@ -125,17 +126,22 @@ func (c *completer) gather(ctx context.Context) {
 }
 
 // take removes a batch from those waiting, and tells how long it is until the first that is postponed comes due (0: none is). A job may
-// be among them twice, under two claims; a call may name it once.
+// be among them twice, under two claims; a call may name it once. One whose row somebody has locked comes alone, and when no other is due: its call may take a second.
 func (c *completer) take() (batch []outcome, postponed time.Duration, closed bool) {
 	now := c.w.clock.Monotonic()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	named := make(map[int64]bool)
+	var locked []outcome
 	c.waiting = slices.DeleteFunc(c.waiting, func(o outcome) bool {
 		if left := o.notBefore - now; left > 0 {
 			if postponed == 0 || left < postponed {
 				postponed = left
 			}
+			return false
+		}
+		if o.locked {
+			locked = append(locked, o)
 			return false
 		}
 		if len(batch) == maxBatch || named[o.job.JobID] {
@@ -145,7 +151,12 @@ func (c *completer) take() (batch []outcome, postponed time.Duration, closed boo
 		batch = append(batch, o)
 		return true
 	})
-	c.storing = len(batch) > 0
+	if len(batch) == 0 && len(locked) > 0 {
+		batch = locked[:1]
+		c.waiting = slices.DeleteFunc(c.waiting, func(o outcome) bool { return o.settled == batch[0].settled })
+	}
+	c.storing = slices.ContainsFunc(batch, func(o outcome) bool { return o.refusals == 0 })
+	c.again = len(batch) > 0 && !c.storing
 	return batch, postponed, c.closed
 }
 
@@ -185,7 +196,7 @@ type attempted struct {
 func (a *attempted) hopeless() bool { return !a.stored && a.refused >= 3 }
 
 // settle calls until every outcome of the batch is answered. A batch that the database refuses for another reason than a
-// passing one is halved, down to the outcomes that it cannot take; these are postponed.
+// passing one, or in which somebody has locked a row, is halved, down to the outcomes that it cannot take; these are postponed.
 func (c *completer) settle(ctx context.Context, batch []outcome, so *attempted, call func(context.Context, []outcome) ([]answer, error)) {
 	if len(batch) == 0 {
 		return
@@ -194,7 +205,7 @@ func (c *completer) settle(ctx context.Context, batch []outcome, so *attempted, 
 		c.postpone(batch)
 		return
 	}
-	answers, err := persistUnless(ctx, c.w, func(err error) bool { return !IsTransient(err) }, func(ctx context.Context) ([]answer, error) {
+	answers, err := persistUnless(ctx, c.w, func(err error) bool { return !IsTransient(err) || isLocked(err) }, func(ctx context.Context) ([]answer, error) {
 		return call(ctx, batch)
 	})
 	switch {
@@ -232,10 +243,19 @@ var (
 // refuse postpones an outcome that the database cannot take, longer each time.
 func (c *completer) refuse(o outcome, err error) {
 	o.refusals++
-	if o.refusals == 1 {
+	o.locked = isLocked(err)
+	switch {
+	case o.refusals > 1:
+	case o.locked:
+		c.w.log.Warn("the outcome of a job cannot be stored: somebody has locked its row; it is tried again and again", event("job.outcome_blocked"), jobFields(o.job.info))
+	default:
 		c.w.log.Error("the database cannot take the outcome of a job; it is tried again and again", event("job.outcome_not_taken"), jobFields(o.job.info), zap.Error(err))
 	}
-	o.notBefore = c.w.clock.Monotonic() + refusalBackoff(o.refusals)
+	wait := lockedWait
+	if !o.locked {
+		wait = refusalBackoff(o.refusals)
+	}
+	o.notBefore = c.w.clock.Monotonic() + wait
 	c.putBack([]outcome{o})
 }
 
@@ -258,7 +278,7 @@ func (c *completer) putBack(batch []outcome) {
 func (c *completer) refused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.storing && len(c.waiting) > 0 && !slices.ContainsFunc(c.waiting, func(o outcome) bool { return o.notBefore == 0 })
+	return !c.storing && (c.again || len(c.waiting) > 0) && !slices.ContainsFunc(c.waiting, func(o outcome) bool { return o.notBefore == 0 })
 }
 
 // unstored are the outcomes that run has left.

@@ -24,8 +24,8 @@ func (h *heartbeater) run(ctx context.Context) {
 	}
 }
 
-// beat renews everything that is held, by a call for each 1000 jobs, each bounded in time by itself. A call that gets no answer in time may wait for one row that somebody has locked
-// (an open transaction around CancelJob). If the database answers otherwise, it is tried in halves, and so on, so that the other jobs are renewed; those rows are left until the next
+// beat renews everything that is held, by a call for each 1000 jobs, each bounded in time by itself. A call that comes upon a row that somebody has locked (an open
+// transaction around CancelJob), or gets no answer in time though the database answers otherwise, is tried in halves, and so on, so that the other jobs are renewed; those rows are left until the next
 // beat. The error is that of a database which is away.
 func (h *heartbeater) beat(ctx context.Context, renew func(context.Context, []claim) error) error {
 	try := func(claims []claim) error {
@@ -48,7 +48,7 @@ func (h *heartbeater) beat(ctx context.Context, renew func(context.Context, []cl
 			answers = true
 			continue
 		}
-		if ctx.Err() != nil || !errors.Is(err, errCallTimeout) || !answers && try(nil) != nil {
+		if ctx.Err() != nil || !isLocked(err) && (!errors.Is(err, errCallTimeout) || !answers && try(nil) != nil) {
 			return err
 		}
 		answers = true

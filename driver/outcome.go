@@ -18,6 +18,7 @@ type outcome struct {
 
 	settled   chan struct{} // closed when the database has answered
 	refusals  int           // how often the database could not take it
+	locked    bool          // the last time because somebody had locked the job's row
 	notBefore time.Duration // monotonic; not sent sooner
 }
 

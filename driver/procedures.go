@@ -197,6 +197,14 @@ func scanJob(rows row) (JobInfo, error) {
 	return job, err
 }
 
+// briefly: a call about many jobs waits for a row that somebody else has locked no longer than a second, and then fails with 1222 (isLocked).
+var briefly = sql.Named("WaitForLocks", false)
+
+// isLocked reports a call that came upon such a row. The database is well, and the other jobs of the call can be had by calls without that one.
+func isLocked(err error) bool { return sqlNumber(err) == numberLockTimeout }
+
+const numberLockTimeout = 1222
+
 func (p *procedures) start(ctx context.Context, claims []claim) ([]answer, error) {
 	return query(ctx, p, "chokaq.StartJobs", func(rows row) (answer, error) {
 		var a answer
@@ -205,31 +213,31 @@ func (p *procedures) start(ctx context.Context, claims []claim) ([]answer, error
 		err := rows.Scan(&a.JobID, &a.Result, &attempt, &state)
 		a.Attempt, a.State = int(attempt.Int64), state.String
 		return a, err
-	}, sql.Named("Jobs", jsonText(claims)))
+	}, sql.Named("Jobs", jsonText(claims)), briefly)
 }
 
 func (p *procedures) heartbeat(ctx context.Context, workerID uuid.UUID, claims []claim) ([]answer, error) {
 	return query(ctx, p, "chokaq.HeartbeatJobs", scanAnswer,
-		sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("Jobs", jsonText(claims)))
+		sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("Jobs", jsonText(claims)), briefly)
 }
 
 func (p *procedures) complete(ctx context.Context, claims []claim) ([]answer, error) {
-	return query(ctx, p, "chokaq.CompleteJobs", scanAnswer, sql.Named("Jobs", jsonText(claims)))
+	return query(ctx, p, "chokaq.CompleteJobs", scanAnswer, sql.Named("Jobs", jsonText(claims)), briefly)
 }
 
 func (p *procedures) fail(ctx context.Context, failures []failure) ([]answer, error) {
-	return query(ctx, p, "chokaq.FailJobs", scanAnswer, sql.Named("Jobs", jsonText(failures)))
+	return query(ctx, p, "chokaq.FailJobs", scanAnswer, sql.Named("Jobs", jsonText(failures)), briefly)
 }
 
 // releaseAll releases everything still Fetched under the worker.
 func (p *procedures) releaseAll(ctx context.Context, workerID uuid.UUID) ([]answer, error) {
-	return query(ctx, p, "chokaq.ReleaseJobs", scanAnswer, sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)))
+	return query(ctx, p, "chokaq.ReleaseJobs", scanAnswer, sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), briefly)
 }
 
 // releaseNamed releases the claims named, and tells of each.
 func (p *procedures) releaseNamed(ctx context.Context, workerID uuid.UUID, claims []claim) ([]answer, error) {
 	return query(ctx, p, "chokaq.ReleaseJobs", scanAnswer,
-		sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("Jobs", jsonText(claims)))
+		sql.Named("WorkerId", mssql.UniqueIdentifier(workerID)), sql.Named("Jobs", jsonText(claims)), briefly)
 }
 
 func scanAnswer(rows row) (answer, error) {

@@ -16,6 +16,8 @@ import (
 type processor struct {
 	w        *Worker
 	handlers sync.WaitGroup
+	locked   sync.WaitGroup // jobs whose rows somebody has locked, each waiting by itself to be started
+	retrying sync.Mutex     // one of them asks at a time
 }
 
 func newProcessor(w *Worker) *processor {
@@ -25,12 +27,13 @@ func newProcessor(w *Worker) *processor {
 // run processes until stop ends. calls bounds the calls of StartJobs: it outlives stop, so that a start which is under way
 // is settled.
 func (p *processor) run(stop, calls context.Context) {
+	defer p.locked.Wait()
 	for stop.Err() == nil {
 		batch := p.next(stop)
 		if batch == nil {
 			return
 		}
-		p.start(calls, batch)
+		p.start(stop, calls, batch)
 	}
 }
 
@@ -107,32 +110,80 @@ func (p *processor) leave(job *heldJob) {
 	}
 }
 
-// start asks the database whether the jobs may run, and runs those that may.
-func (p *processor) start(calls context.Context, batch []*heldJob) {
-	batch = slices.DeleteFunc(batch, func(job *heldJob) bool {
+// start asks the database whether the jobs may run, and runs those that may. A job whose row somebody has locked keeps back no other: it waits
+// for its row, in its slot, by itself.
+func (p *processor) start(stop, calls context.Context, batch []*heldJob) {
+	batch = p.stillOurs(batch)
+	if len(batch) == 0 || !p.ask(calls, batch) {
+		return
+	}
+	if len(batch) > 1 {
+		half := len(batch) / 2
+		for _, part := range [][]*heldJob{batch[:half:half], batch[half:]} {
+			if stop.Err() == nil {
+				p.start(stop, calls, part)
+			} else {
+				p.leaveAll(part)
+			}
+		}
+		return
+	}
+	p.w.log.Warn("a job cannot be started: somebody has locked its row; it is tried again and again", event("job.start_blocked"), jobFields(batch[0].info))
+	p.locked.Go(func() {
+		for p.w.clock.Sleep(stop, lockedWait) == nil {
+			ours := p.stillOurs(batch)
+			if len(ours) == 0 || !p.askAlone(calls, ours) {
+				return
+			}
+		}
+		p.leaveAll(batch) // not started: the stop releases it with the prefetched ones
+	})
+}
+
+// lockedWait is the time between two calls for a job whose row somebody has locked.
+const lockedWait = time.Second
+
+// stillOurs drops the jobs that were lost meanwhile.
+func (p *processor) stillOurs(batch []*heldJob) []*heldJob {
+	return slices.DeleteFunc(batch, func(job *heldJob) bool {
 		if !p.w.owned.isLost(job) {
 			return false
 		}
 		p.refused(job, "")
 		return true
 	})
-	if len(batch) == 0 {
-		return
+}
+
+func (p *processor) leaveAll(batch []*heldJob) {
+	for _, job := range batch {
+		p.leave(job)
 	}
+}
+
+// askAlone is ask, by one job at a time, so that many locked rows do not take many connections.
+func (p *processor) askAlone(calls context.Context, job []*heldJob) (locked bool) {
+	p.retrying.Lock()
+	defer p.retrying.Unlock()
+	return p.ask(calls, job)
+}
+
+// ask calls StartJobs, until there is an answer, and does what it says. locked: somebody has locked a row, and nothing is decided.
+func (p *processor) ask(calls context.Context, batch []*heldJob) (locked bool) {
 	claims := make([]claim, len(batch))
 	for i, job := range batch {
 		claims[i] = job.claim
 	}
 	var sentAt time.Duration
-	answers, err := persist(calls, p.w, func(ctx context.Context) ([]answer, error) {
+	answers, err := persistUnless(calls, p.w, isLocked, func(ctx context.Context) ([]answer, error) {
 		sentAt = p.w.clock.Monotonic()
 		return p.w.procedures.start(ctx, claims)
 	})
+	if err != nil && calls.Err() == nil {
+		return true
+	}
 	if err != nil { // the shutdown gave up; the jobs count as prefetched, and it names them
-		for _, job := range batch {
-			p.leave(job)
-		}
-		return
+		p.leaveAll(batch)
+		return false
 	}
 	byID := make(map[int64]answer, len(answers))
 	for _, a := range answers {
@@ -147,6 +198,7 @@ func (p *processor) start(calls context.Context, batch []*heldJob) {
 			p.refused(job, a.State)
 		}
 	}
+	return false
 }
 
 // refused drops a job that is not this worker's any more.

@@ -35,6 +35,7 @@ type shutdown struct {
 	stopClaiming, stopStarting, stopBeating, stopStoring context.CancelCauseFunc
 
 	refused        bool      // what could not be stored was refused by a database that answers; set by flush
+	blocked        bool      // what could not be given back is locked by somebody, in a database that answers; set by release
 	unsettledClaim uuid.UUID // a claim that was cut off and could not be released; set by release
 
 	claimed, processed, completed, beaten <-chan struct{} // closed when that part has ended
@@ -113,14 +114,29 @@ func (s *shutdown) release() []*heldJob {
 	var answers []answer
 	calls := 0
 	if err == nil {
-		answers, err = persist(within, w, func(ctx context.Context) ([]answer, error) {
+		all := func(ctx context.Context) ([]answer, error) {
 			calls++
 			return w.procedures.releaseAll(ctx, w.id)
-		})
+		}
+		if answers, err = persistUnless(within, w, isLocked, all); isLocked(err) {
+			answers = s.releaseOthers(within, w.owned.in(releasing))
+			if len(answers) == len(w.owned.in(releasing)) { // nobody has it locked any more
+				var more []answer
+				more, err = persistUnless(within, w, isLocked, all)
+				answers = append(answers, more...)
+			}
+		}
+		s.blocked = isLocked(err)
 	}
-	released := len(answers)
+	released := 0
 	for _, a := range answers {
-		w.owned.forget(a.JobID)
+		switch a.Result {
+		case "Released", "AlreadyReleased":
+			released++
+			w.owned.forget(a.JobID)
+		case "Lost":
+			w.owned.forget(a.JobID)
+		}
 	}
 	w.client.metrics.released.Add(s.base, int64(released))
 	if unsure := w.owned.in(releasing); err == nil && calls > 1 && len(unsure) > 0 {
@@ -153,6 +169,30 @@ func (s *shutdown) release() []*heldJob {
 		w.owned.remove(job)
 	}
 	return nil
+}
+
+// releaseOthers gives back what it can by names, where somebody has locked a row: in halves, so that one keeps back no other. It returns what was answered.
+func (s *shutdown) releaseOthers(within context.Context, jobs []*heldJob) []answer {
+	if len(jobs) == 0 || within.Err() != nil {
+		return nil
+	}
+	if len(jobs) <= maxBatch {
+		claims := make([]claim, len(jobs))
+		for i, job := range jobs {
+			claims[i] = job.claim
+		}
+		answers, err := persistUnless(within, s.w, isLocked, func(ctx context.Context) ([]answer, error) {
+			return s.w.procedures.releaseNamed(ctx, s.w.id, claims)
+		})
+		if err == nil {
+			return answers
+		}
+		if len(jobs) == 1 {
+			return nil
+		}
+	}
+	half := len(jobs) / 2
+	return append(s.releaseOthers(within, jobs[:half]), s.releaseOthers(within, jobs[half:])...)
 }
 
 // flush is step 7: it returns the outcomes that could not be stored.
@@ -200,7 +240,7 @@ func (s *shutdown) report(abandoned []*heldJob, unstored []outcome, notReleased 
 	for _, job := range notReleased {
 		report.NotReleased = append(report.NotReleased, job.info)
 	}
-	if (len(unstored) == 0 || s.refused) && len(notReleased) == 0 && s.unsettledClaim == uuid.Nil { // otherwise the database is away: do not wait for it once more
+	if (len(unstored) == 0 || s.refused) && (len(notReleased) == 0 || s.blocked) && s.unsettledClaim == uuid.Nil { // otherwise the database is away: do not wait for it once more
 		if err := s.say(s.record(report), min(time.Second, flushBy-s.elapsed())); err != nil {
 			w.log.Warn("the worker could not say that it has stopped; its stop will show as cut short", event("shutdown.stopped_unsaid"), zap.Error(err))
 		}

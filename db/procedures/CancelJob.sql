@@ -14,7 +14,7 @@ Errors:     51008 no such job; 51001 @Note is too long.
 Tables, in order: Jobs, JobsDLQ, OperatorActions.
 Locks:      one transaction. U and X on the job's key of PK_Jobs, then its index entries. A claim that has the job's entry of IX_Jobs_Pending
             is waited for; it never waits for this (see ClaimJobs).
-            In a transaction of the caller's they are held to its end, and the worker that runs the job waits with its heartbeat, and with outcomes that it stores together with that job's: keep it short.
+            In a transaction of the caller's they are held to its end, and the worker that has the job cannot start, renew, release, complete or fail it: keep it short.
 Reads:      a few seeks.
 Callers:    chokaq_producer, chokaq_operator.
 */

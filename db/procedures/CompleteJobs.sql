@@ -3,11 +3,13 @@ chokaq.CompleteJobs: Processing -> JobsArchive.
 
 Purpose:    stores that handlers have succeeded.
 Parameters: @Jobs  JSON array of claims, at most 1000.
+            @WaitForLocks  0: at most a second for a row that somebody else has locked (an open transaction around CancelJob, say), then error 1222:
+                           call again, in halves, so that one row keeps back no other. Default 1: as the session's LOCK_TIMEOUT says.
 Result set: JobId bigint, Result varchar, JobState varchar. One row a claim:
               Completed         it is in the archive
               AlreadyCompleted  completed by this claim before: an answer was lost
               Lost              not this claim's any more; JobState says where it is (NULL: nowhere). Nothing was changed for it.
-Errors:     51004 to 51007, see CheckClaims.
+Errors:     51004 to 51007, see CheckClaims; 1222 with @WaitForLocks = 0.
 Tables, in order: Jobs, JobsArchive (then, for lost rows only, JobsDLQ).
 Locks:      one transaction. U on PK_Jobs in order of JobId for the claims that hold; then X on these, their index entries, and the new
             rows of JobsArchive.
@@ -15,7 +17,8 @@ Reads:      two seeks a row.
 Callers:    chokaq_worker.
 */
 CREATE OR ALTER PROCEDURE chokaq.CompleteJobs
-    @Jobs nvarchar(max)
+    @Jobs         nvarchar(max),
+    @WaitForLocks bit = 1
 AS
 BEGIN
     SET NOCOUNT ON;
@@ -24,6 +27,8 @@ BEGIN
     SET ANSI_WARNINGS, ANSI_PADDING, CONCAT_NULL_YIELDS_NULL ON;
     SET NUMERIC_ROUNDABORT OFF;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @WaitForLocks = 0
+        SET LOCK_TIMEOUT 1000;  -- until this procedure returns
 
     EXEC chokaq.CheckClaims N'CompleteJobs', @Jobs;
 

@@ -12,12 +12,14 @@ Parameters: @Jobs  JSON array of claims, at most 1000, each with:
               reason        the DLQ's reason if it goes there: Failed (default), Rejected (the handler said: do not retry),
                             Interrupted (cut short by a shutdown), Cancelled; a job whose cancellation was asked for is
                             final, and Cancelled, in any case
+            @WaitForLocks  0: at most a second for a row that somebody else has locked (an open transaction around CancelJob, say), then error 1222:
+                           call again, in halves, so that one row keeps back no other. Default 1: as the session's LOCK_TIMEOUT says.
 Result set: JobId bigint, Result varchar, JobState varchar. One row a claim:
               Retried         Pending again
               Dead            in the DLQ
               AlreadyRetried, AlreadyDead   by this claim before: an answer was lost
               Lost            not this claim's any more; JobState says where it is (NULL: nowhere). Nothing was changed for it.
-Errors:     51004 to 51007, see CheckClaims; 51005 also for a reason, retryAfterMs, maxAttempts or final that is not one.
+Errors:     51004 to 51007, see CheckClaims; 51005 also for a reason, retryAfterMs, maxAttempts or final that is not one; 1222 with @WaitForLocks = 0.
 Tables, in order: Jobs, JobsDLQ, JobFailures (then, for lost rows only, JobsArchive).
 Locks:      one transaction. U on PK_Jobs in order of JobId for all the claims that hold, before any is changed; then X on these, their index
             entries, and the new rows of JobsDLQ and JobFailures (a row there for
@@ -26,7 +28,8 @@ Reads:      two seeks a row.
 Callers:    chokaq_worker.
 */
 CREATE OR ALTER PROCEDURE chokaq.FailJobs
-    @Jobs nvarchar(max)
+    @Jobs         nvarchar(max),
+    @WaitForLocks bit = 1
 AS
 BEGIN
     SET NOCOUNT ON;
@@ -35,6 +38,8 @@ BEGIN
     SET ANSI_WARNINGS, ANSI_PADDING, CONCAT_NULL_YIELDS_NULL ON;
     SET NUMERIC_ROUNDABORT OFF;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @WaitForLocks = 0
+        SET LOCK_TIMEOUT 1000;  -- until this procedure returns
 
     EXEC chokaq.CheckClaims N'FailJobs', @Jobs;
 

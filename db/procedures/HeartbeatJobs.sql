@@ -4,10 +4,12 @@ chokaq.HeartbeatJobs: renews the heartbeat of a worker and of the rows that it h
 Purpose:    one call for everything that a worker holds. Recovery takes away what is no longer renewed.
 Parameters: @WorkerId  the worker process.
             @Jobs      JSON array of claims, at most 1000; [] renews the worker alone.
+            @WaitForLocks  0: at most a second for a row that somebody else has locked (an open transaction around CancelJob, say), then error 1222:
+                           call again, in halves, so that one row keeps back no other. Default 1: as the session's LOCK_TIMEOUT says.
 Result set: JobId bigint, Result varchar, JobState varchar; only rows that the worker must act on:
               Lost             not this claim's any more; JobState says where the job is (NULL: nowhere)
               CancelRequested  still this claim's; somebody asked for its cancellation
-Errors:     51004 to 51007, see CheckClaims; 51013 the worker is not registered.
+Errors:     51004 to 51007, see CheckClaims; 51013 the worker is not registered; 1222 with @WaitForLocks = 0.
 Tables, in order: Workers, Jobs (then, for lost rows only, JobsArchive, JobsDLQ).
 Locks:      X on the worker's own row in Workers, released before Jobs is touched. U, then X, on PK_Jobs in order of JobId, then
             IX_Jobs_Fetched or IX_Jobs_Processing. One statement each, committed by itself.
@@ -15,8 +17,9 @@ Reads:      one seek a row.
 Callers:    chokaq_worker.
 */
 CREATE OR ALTER PROCEDURE chokaq.HeartbeatJobs
-    @WorkerId uniqueidentifier,
-    @Jobs     nvarchar(max)
+    @WorkerId     uniqueidentifier,
+    @Jobs         nvarchar(max),
+    @WaitForLocks bit = 1
 AS
 BEGIN
     SET NOCOUNT ON;
@@ -25,6 +28,8 @@ BEGIN
     SET ANSI_WARNINGS, ANSI_PADDING, CONCAT_NULL_YIELDS_NULL ON;
     SET NUMERIC_ROUNDABORT OFF;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @WaitForLocks = 0
+        SET LOCK_TIMEOUT 1000;  -- until this procedure returns
 
     EXEC chokaq.CheckClaims N'HeartbeatJobs', @Jobs;
 

@@ -7,12 +7,14 @@ Parameters: @WorkerId    the worker process.
             @ClaimToken  everything still Fetched under this claim; or
             @Jobs        the claims named, a JSON array of at most 1000; or
             neither      everything still Fetched under the worker. Not both.
+            @WaitForLocks  0: at most a second for a row that somebody else has locked (an open transaction around CancelJob, say), then error 1222:
+                           call again, in halves, so that one row keeps back no other. Default 1: as the session's LOCK_TIMEOUT says.
 Result set: JobId bigint, Result varchar, JobState varchar:
               Released         it is Pending again
               AlreadyReleased  (only with @Jobs) released by this claim before; JobState says where it is now
               Processing       (only with @Jobs) started by this claim: it stays
               Lost             (only with @Jobs) not this claim's any more; JobState says where it is (NULL: nowhere)
-Errors:     51004 to 51007, see CheckClaims; 51013 no @WorkerId; 51003 both @ClaimToken and @Jobs.
+Errors:     51004 to 51007, see CheckClaims; 51013 no @WorkerId; 51003 both @ClaimToken and @Jobs; 1222 with @WaitForLocks = 0.
 Tables, in order: Jobs (then, for rows not released only, JobsArchive, JobsDLQ).
 Locks:      with no @Jobs, the worker's rows are found first by IX_Jobs_Owner, which covers the question, so that no lock on it is
             held while the clustered keys are taken (CompleteJobs comes the other way). Then U and X on PK_Jobs in order of
@@ -21,9 +23,10 @@ Reads:      one seek a row.
 Callers:    chokaq_worker.
 */
 CREATE OR ALTER PROCEDURE chokaq.ReleaseJobs
-    @WorkerId   uniqueidentifier,
-    @ClaimToken uniqueidentifier = NULL,
-    @Jobs       nvarchar(max)    = NULL
+    @WorkerId     uniqueidentifier,
+    @ClaimToken   uniqueidentifier = NULL,
+    @Jobs         nvarchar(max)    = NULL,
+    @WaitForLocks bit              = 1
 AS
 BEGIN
     SET NOCOUNT ON;
@@ -32,6 +35,8 @@ BEGIN
     SET ANSI_WARNINGS, ANSI_PADDING, CONCAT_NULL_YIELDS_NULL ON;
     SET NUMERIC_ROUNDABORT OFF;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    IF @WaitForLocks = 0
+        SET LOCK_TIMEOUT 1000;  -- until this procedure returns
 
     IF @WorkerId IS NULL
         THROW 51013, N'chokaq.ReleaseJobs: @WorkerId must be a UUID. Nothing was changed.', 1;
