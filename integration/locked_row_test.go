@@ -20,6 +20,7 @@ func cancelInAnOpenTransaction(t *testing.T, d *database, job int64) *sql.Tx {
 }
 
 func TestALockedRowKeepsBackNoOtherOutcome(t *testing.T) {
+	t.Parallel() // it waits for locks most of the time
 	versioning(t, func(t *testing.T, d *database) {
 		const jobs = 6
 		all := enqueueMany(t, d.pool, "q", jobs)
@@ -34,7 +35,10 @@ func TestALockedRowKeepsBackNoOtherOutcome(t *testing.T) {
 				g.end <- nil
 			}
 		}
-		eventually(t, "the outcomes of the other jobs are stored", func() bool { s := w.Stats(); return s.Completed+s.Dead == jobs-1 })
+		eventually(t, "the outcomes of the other jobs are stored, and of that one it is told", func() bool {
+			s := w.Stats()
+			return s.Completed+s.Dead == jobs-1 && w.logged("job.outcome_blocked") == 1
+		})
 		if err := canceler.Rollback(); err != nil {
 			t.Fatal(err)
 		}
@@ -46,6 +50,7 @@ func TestALockedRowKeepsBackNoOtherOutcome(t *testing.T) {
 }
 
 func TestALockedRowKeepsBackNoOtherStart(t *testing.T) {
+	t.Parallel() // it waits for locks most of the time
 	versioning(t, func(t *testing.T, d *database) {
 		g := newGate()
 		w := startWorker(t, d.dsn, quick(func(c *driver.WorkerConfig) { c.Handlers, c.Prefetch = 2, 4 }), g.obey)
@@ -63,7 +68,7 @@ func TestALockedRowKeepsBackNoOtherStart(t *testing.T) {
 			g.await(t, 1)
 			g.end <- nil
 		}
-		eventually(t, "the other jobs are completed", func() bool { return w.Stats().Completed == 5 })
+		eventually(t, "the other jobs are completed, and of that one it is told", func() bool { return w.Stats().Completed == 5 && w.logged("job.start_blocked") == 1 })
 		if err := canceler.Rollback(); err != nil {
 			t.Fatal(err)
 		}
@@ -78,6 +83,7 @@ func TestALockedRowKeepsBackNoOtherStart(t *testing.T) {
 
 // The stop gives back and stores all that it can; what it cannot is that one job, by name.
 func TestAStopBesideALockedRow(t *testing.T) {
+	t.Parallel() // it waits for locks most of the time
 	names := func(jobs []driver.JobInfo) (ids []int64) {
 		for _, j := range jobs {
 			ids = append(ids, j.ID)
@@ -89,6 +95,7 @@ func TestAStopBesideALockedRow(t *testing.T) {
 		locked int // of the jobs below, the first four of which run
 	}{{"running", 1}, {"prefetched", 5}} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			d := newDatabase(t)
 			all := enqueueMany(t, d.pool, "q", 8)
 			g := newGate()
