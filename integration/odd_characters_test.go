@@ -192,6 +192,7 @@ DECLARE @Claim nvarchar(max) = CONCAT(N'[{"id":', @Id, N',"token":"', @Token, N'
 // Whatever text goes in is stored as it is, or refused by the name of what it was given for, and then nothing has changed; and it means nothing to the server.
 // The collation of the database decides what a character is: under one of the _SC kind a pair of surrogates is one, under an old one it weighs nothing.
 func TestOddCharactersAreStoredOrRefused(t *testing.T) {
+	t.Parallel()
 	// Every text in every place in one collation, every fourth in the other: the test is long.
 	for collation, stride := range map[string]int{"Latin1_General_100_CI_AS_SC": 1, "SQL_Latin1_General_CP1_CI_AS": 4} {
 		t.Run(collation, func(t *testing.T) {

@@ -169,6 +169,7 @@ func TestALimitHoldsAgainstManyClaimers(t *testing.T) {
 
 // Whatever the last user of a pooled session has left behind, the procedures do their work.
 func TestLeftOverSessionSettings(t *testing.T) {
+	t.Parallel()
 	for _, setting := range []string{
 		"SET TRANSACTION ISOLATION LEVEL SNAPSHOT", "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
 		"SET ROWCOUNT 1", "SET LANGUAGE British", "SET DATEFORMAT dmy", "SET DATEFIRST 3", "SET QUOTED_IDENTIFIER OFF", "SET XACT_ABORT OFF", "SET NOCOUNT OFF",
@@ -222,6 +223,7 @@ func wholeLife(t *testing.T, d *database, q querier) {
 }
 
 func TestDatabaseCollations(t *testing.T) {
+	t.Parallel()
 	for _, collation := range []string{"Latin1_General_100_CS_AS", "Latin1_General_BIN2", "Latin1_General_100_CI_AI", "SQL_Latin1_General_CP1_CI_AS",
 		"Latin1_General_100_CI_AS_SC_UTF8"} {
 		t.Run(collation, func(t *testing.T) {
@@ -289,6 +291,7 @@ func TestEverythingRollsBackWithTheCaller(t *testing.T) {
 // Clients in manual-commit mode (ODBC's and JDBC's autocommit off, pyodbc's default) let the first statement of a procedure begin the transaction: what a procedure
 // does is kept when they commit, and undone when they roll back.
 func TestImplicitTransactions(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		call string
 		args []any
