@@ -21,11 +21,10 @@ type completer struct {
 	added chan struct{}
 	ended chan struct{} // closed when run has ended
 
-	mu      sync.Mutex
-	waiting []outcome
-	storing bool // a batch that take has given out is under way, and one of it at least has not been refused before
-	again   bool // a batch is under way that has been refused before
-	closed  bool
+	mu       sync.Mutex
+	waiting  []outcome
+	underway []outcome // the batch that take has given out last; none: it is stored, or put back
+	closed   bool
 }
 
 func newCompleter(w *Worker) *completer {
@@ -155,8 +154,7 @@ func (c *completer) take() (batch []outcome, postponed time.Duration, closed boo
 		batch = locked[:1]
 		c.waiting = slices.DeleteFunc(c.waiting, func(o outcome) bool { return o.settled == batch[0].settled })
 	}
-	c.storing = slices.ContainsFunc(batch, func(o outcome) bool { return o.refusals == 0 })
-	c.again = len(batch) > 0 && !c.storing
+	c.underway = batch
 	return batch, postponed, c.closed
 }
 
@@ -278,7 +276,8 @@ func (c *completer) putBack(batch []outcome) {
 func (c *completer) refused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.storing && (c.again || len(c.waiting) > 0) && !slices.ContainsFunc(c.waiting, func(o outcome) bool { return o.notBefore == 0 })
+	return len(c.waiting)+len(c.underway) > 0 && !slices.ContainsFunc(c.waiting, func(o outcome) bool { return o.notBefore == 0 }) &&
+		!slices.ContainsFunc(c.underway, func(o outcome) bool { return o.refusals == 0 })
 }
 
 // unstored are the outcomes that run has left.

@@ -131,8 +131,7 @@ func (p *processor) start(stop, calls context.Context, batch []*heldJob) {
 	p.w.log.Warn("a job cannot be started: somebody has locked its row; it is tried again and again", event("job.start_blocked"), jobFields(batch[0].info))
 	p.locked.Go(func() {
 		for p.w.clock.Sleep(stop, lockedWait) == nil {
-			ours := p.stillOurs(batch)
-			if len(ours) == 0 || !p.askAlone(calls, ours) {
+			if p.askAgain(stop, calls, batch) {
 				return
 			}
 		}
@@ -160,11 +159,16 @@ func (p *processor) leaveAll(batch []*heldJob) {
 	}
 }
 
-// askAlone is ask, by one job at a time, so that many locked rows do not take many connections.
-func (p *processor) askAlone(calls context.Context, job []*heldJob) (locked bool) {
+// askAgain asks for a job whose row was locked, for one at a time, so that many locked rows do not take many connections; no more when the stop
+// has come while others asked. settled: it is started, or lost.
+func (p *processor) askAgain(stop, calls context.Context, job []*heldJob) (settled bool) {
 	p.retrying.Lock()
 	defer p.retrying.Unlock()
-	return p.ask(calls, job)
+	if stop.Err() != nil {
+		return false
+	}
+	job = p.stillOurs(job)
+	return len(job) == 0 || !p.ask(calls, job)
 }
 
 // ask calls StartJobs, until there is an answer, and does what it says. locked: somebody has locked a row, and nothing is decided.
