@@ -77,3 +77,18 @@ func TestAnAnswerThatComesTooLateStartsNothing(t *testing.T) {
 		}
 	}
 }
+
+// Jobs whose rows are locked ask one at a time, each for up to a second: those that wait for their turn when a stop comes do not keep it waiting.
+func TestAStopEndsTheAskingForLockedRows(t *testing.T) {
+	w, _, _ := newTestWorker(t, WorkerConfig{})
+	job := w.owned.add(JobInfo{ID: 1}, nil, uuid.New(), 0)
+	stop, end := context.WithCancel(t.Context())
+	settled := make(chan bool)
+	w.processor.retrying.Lock()
+	go func() { settled <- w.processor.askAgain(stop, t.Context(), []*heldJob{job}) }()
+	end()
+	w.processor.retrying.Unlock()
+	if <-settled || w.procedures.calls.Load() != 0 || len(w.owned.in(prefetched)) != 1 {
+		t.Errorf("%d calls, prefetched: %v", w.procedures.calls.Load(), w.owned.in(prefetched))
+	}
+}
