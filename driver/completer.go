@@ -196,32 +196,32 @@ func (a *attempted) hopeless() bool { return !a.stored && a.refused >= 3 }
 // settle calls until every outcome of the batch is answered. A batch that the database refuses for another reason than a
 // passing one, or in which somebody has locked a row, is halved, down to the outcomes that it cannot take; these are postponed.
 func (c *completer) settle(ctx context.Context, batch []outcome, so *attempted, call func(context.Context, []outcome) ([]answer, error)) {
-	if len(batch) == 0 {
-		return
-	}
-	if so.hopeless() {
-		c.postpone(batch)
-		return
-	}
-	answers, err := persistUnless(ctx, c.w, func(err error) bool { return !IsTransient(err) || isLocked(err) }, func(ctx context.Context) ([]answer, error) {
-		return call(ctx, batch)
+	halves(batch, func(part []outcome) bool {
+		if so.hopeless() {
+			c.postpone(part)
+			return false
+		}
+		answers, err := persistUnless(ctx, c.w, func(err error) bool { return !IsTransient(err) || isLocked(err) }, func(ctx context.Context) ([]answer, error) {
+			return call(ctx, part)
+		})
+		switch {
+		case err == nil:
+			so.stored = true
+			c.stored(part, answers)
+			return false
+		case ctx.Err() != nil:
+			c.putBack(part)
+			return false
+		case len(part) == 1:
+			so.refused++
+			c.refuse(part[0], err)
+		}
+		return true
 	})
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		c.putBack(batch)
-		return
-	case len(batch) == 1:
-		so.refused++
-		c.refuse(batch[0], err)
-		return
-	default:
-		half := len(batch) / 2
-		c.settle(ctx, batch[:half], so, call)
-		c.settle(ctx, batch[half:], so, call)
-		return
-	}
-	so.stored = true
+}
+
+// stored takes note of what the database has answered.
+func (c *completer) stored(batch []outcome, answers []answer) {
 	byID := make(map[int64]answer, len(answers))
 	for _, a := range answers {
 		byID[a.JobID] = a

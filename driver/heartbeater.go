@@ -34,29 +34,31 @@ func (h *heartbeater) beat(ctx context.Context, renew func(context.Context, []cl
 		})
 		return err
 	}
-	pieces := slices.Collect(slices.Chunk(h.w.owned.claims(), maxBatch))
-	if len(pieces) == 0 {
+	held := h.w.owned.claims()
+	if len(held) == 0 {
 		return try(nil) // the worker alone
 	}
 	answers := false // the database does
+	var away error
 	var blocked []int64
-	for len(pieces) > 0 {
-		piece := pieces[0]
-		pieces = pieces[1:]
-		err := try(piece)
-		if err == nil {
+	for chunk := range slices.Chunk(held, maxBatch) {
+		for _, c := range halves(chunk, func(part []claim) bool {
+			if away != nil {
+				return false
+			}
+			err := try(part)
+			if err != nil && (ctx.Err() != nil || !isLocked(err) && (!errors.Is(err, errCallTimeout) || !answers && try(nil) != nil)) {
+				away = err
+				return false
+			}
 			answers = true
-			continue
+			return err != nil
+		}) {
+			blocked = append(blocked, c.JobID)
 		}
-		if ctx.Err() != nil || !isLocked(err) && (!errors.Is(err, errCallTimeout) || !answers && try(nil) != nil) {
-			return err
-		}
-		answers = true
-		if len(piece) > 1 {
-			pieces = append(pieces, piece[:len(piece)/2], piece[len(piece)/2:])
-		} else {
-			blocked = append(blocked, piece[0].JobID)
-		}
+	}
+	if away != nil {
+		return away
 	}
 	if len(blocked) > 0 {
 		h.w.log.Warn("heartbeats cannot be stored: somebody has locked the rows of these jobs; those of the others are", event("job.heartbeat_blocked"), zap.Int64s("jobs", blocked))

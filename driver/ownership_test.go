@@ -85,7 +85,7 @@ func TestAStopEndsTheAskingForLockedRows(t *testing.T) {
 	stop, end := context.WithCancel(t.Context())
 	settled := make(chan bool)
 	w.processor.retrying.Lock()
-	go func() { settled <- w.processor.askAgain(stop, t.Context(), []*heldJob{job}) }()
+	go func() { settled <- w.processor.askAgain(stop, t.Context(), job) }()
 	end()
 	w.processor.retrying.Unlock()
 	if <-settled || w.procedures.calls.Load() != 0 || len(w.owned.in(prefetched)) != 1 {

@@ -113,30 +113,24 @@ func (p *processor) leave(job *heldJob) {
 // start asks the database whether the jobs may run, and runs those that may. A job whose row somebody has locked keeps back no other: it waits
 // for its row, in its slot, by itself.
 func (p *processor) start(stop, calls context.Context, batch []*heldJob) {
-	batch = p.stillOurs(batch)
-	if len(batch) == 0 || !p.ask(calls, batch) {
-		return
-	}
-	if len(batch) > 1 {
-		half := len(batch) / 2
-		for _, part := range [][]*heldJob{batch[:half:half], batch[half:]} {
-			if stop.Err() == nil {
-				p.start(stop, calls, part)
-			} else {
-				p.leaveAll(part)
-			}
+	locked := halves(p.stillOurs(batch), func(part []*heldJob) bool {
+		if stop.Err() != nil {
+			p.leaveAll(part) // the stop releases them with the prefetched ones
+			return false
 		}
-		return
-	}
-	p.w.log.Warn("a job cannot be started: somebody has locked its row; it is tried again and again", event("job.start_blocked"), jobFields(batch[0].info))
-	p.locked.Go(func() {
-		for p.w.clock.Sleep(stop, lockedWait) == nil {
-			if p.askAgain(stop, calls, batch) {
-				return
-			}
-		}
-		p.leaveAll(batch) // not started: the stop releases it with the prefetched ones
+		return p.ask(calls, part)
 	})
+	for _, job := range locked {
+		p.w.log.Warn("a job cannot be started: somebody has locked its row; it is tried again and again", event("job.start_blocked"), jobFields(job.info))
+		p.locked.Go(func() {
+			for p.w.clock.Sleep(stop, lockedWait) == nil {
+				if p.askAgain(stop, calls, job) {
+					return
+				}
+			}
+			p.leave(job)
+		})
+	}
 }
 
 // lockedWait is the time between two calls for a job whose row somebody has locked.
@@ -161,14 +155,14 @@ func (p *processor) leaveAll(batch []*heldJob) {
 
 // askAgain asks for a job whose row was locked, for one at a time, so that many locked rows do not take many connections; no more when the stop
 // has come while others asked. settled: it is started, or lost.
-func (p *processor) askAgain(stop, calls context.Context, job []*heldJob) (settled bool) {
+func (p *processor) askAgain(stop, calls context.Context, job *heldJob) (settled bool) {
 	p.retrying.Lock()
 	defer p.retrying.Unlock()
 	if stop.Err() != nil {
 		return false
 	}
-	job = p.stillOurs(job)
-	return len(job) == 0 || !p.ask(calls, job)
+	ours := p.stillOurs([]*heldJob{job})
+	return len(ours) == 0 || !p.ask(calls, ours)
 }
 
 // ask calls StartJobs, until there is an answer, and does what it says. locked: somebody has locked a row, and nothing is decided.

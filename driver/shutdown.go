@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -171,28 +172,22 @@ func (s *shutdown) release() []*heldJob {
 	return nil
 }
 
-// releaseOthers gives back what it can by names, where somebody has locked a row: in halves, so that one keeps back no other. It returns what was answered.
-func (s *shutdown) releaseOthers(within context.Context, jobs []*heldJob) []answer {
-	if len(jobs) == 0 || within.Err() != nil {
-		return nil
-	}
-	if len(jobs) <= maxBatch {
-		claims := make([]claim, len(jobs))
-		for i, job := range jobs {
-			claims[i] = job.claim
-		}
-		answers, err := persistUnless(within, s.w, isLocked, func(ctx context.Context) ([]answer, error) {
-			return s.w.procedures.releaseNamed(ctx, s.w.id, claims)
+// releaseOthers gives back what it can by names, where somebody has locked a row, so that one keeps back no other. It returns what was answered.
+func (s *shutdown) releaseOthers(within context.Context, jobs []*heldJob) (all []answer) {
+	for chunk := range slices.Chunk(jobs, maxBatch) {
+		halves(chunk, func(part []*heldJob) bool {
+			claims := make([]claim, len(part))
+			for i, job := range part {
+				claims[i] = job.claim
+			}
+			answers, err := persistUnless(within, s.w, isLocked, func(ctx context.Context) ([]answer, error) {
+				return s.w.procedures.releaseNamed(ctx, s.w.id, claims)
+			})
+			all = append(all, answers...)
+			return isLocked(err) && within.Err() == nil
 		})
-		if err == nil {
-			return answers
-		}
-		if len(jobs) == 1 {
-			return nil
-		}
 	}
-	half := len(jobs) / 2
-	return append(s.releaseOthers(within, jobs[:half]), s.releaseOthers(within, jobs[half:])...)
+	return all
 }
 
 // flush is step 7: it returns the outcomes that could not be stored.
